@@ -18,14 +18,27 @@ from equipoise import audit, compare, summary
 from equipoise.records import Estimate, Measurement
 from equipoise.records.showing import Cell, Chart, Content, Dot, Finding, Section, Table
 from equipoise.report import COMPARED, IN_TERMINAL, run_text, sections
-from equipoise.runs.run import Part, Run
+from equipoise.runs.run import Part, Run, main_estimator
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.topics.comparison import differences
+from equipoise.topics.leaderboard.boards import read_submissions, run_folders
+from equipoise.topics.leaderboard.pages import Site, board_order, pages
+from equipoise.topics.scale import histograms
 
 QUICK: dict[str, Any] = {"limit": 70, "resamples": 20, "by": ["stereotype"]}
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 FIXED = ("UCerF as published", "0: balanced", "-1: certain and wrong", "1: certain and right", "0 to 1", "at least 5%")
-FIXED += ("1: same answer", "1: equally certain", "chance (50%)", "chance (33%)", "At least 30")
+FIXED += (
+    "p < 0.05 after",
+    "smallest p",
+    "(type 1)",
+    "(type 2)",
+    "1: same answer",
+    "1: equally certain",
+    "chance (50%)",
+    "chance (33%)",
+    "At least 30",
+)
 
 TABLE = "set,text,candidates,gold,group\n" + "".join(
     f"s{number},Form {number} of the {group} person came.,yes|no,{'yes' if number % 2 else 'no'},{group}\n"
@@ -42,8 +55,12 @@ RUNS: dict[str, tuple[dict[str, float], dict[str, Any]]] = {
     "another estimator": ({"strength": 1, "bias": 1, "noise": 1}, {"estimators": ["renyi"]}),
     "three pronouns": ({"strength": 1, "bias": 1, "noise": 1}, {"pronouns": ["he", "she", "they"]}),
     "own groups": ({"strength": 1, "bias": 0, "noise": 1}, {"data": "mine.csv", "questions": ["{text} So"], "by": []}),
+    "identities": (
+        {"strength": 1, "bias": 1, "noise": 1},
+        {"data": "winoidentity", "base": "builtin", "attributes": ["age"], "augment": ["R"], "by": []},
+    ),
 }
-"""Eight kinds of runs: the engine's numbers, and how it is asked."""
+"""Kinds of runs: the engine's numbers, and how it is asked."""
 
 
 def printed(row: Measurement) -> Iterator[str]:
@@ -60,6 +77,7 @@ def printed(row: Measurement) -> Iterator[str]:
                 f"{end:.0%}"[:-1],
             )
     yield from (f"{estimate.n:,}", f"{round(estimate.value * estimate.n):,}")
+    yield f"{estimate.p_corrected:.3f}"
     yield f"{max(abs(estimate.low), abs(estimate.high)):.3f}"
 
 
@@ -97,7 +115,11 @@ def lone_numbers(section: Section) -> Iterator[tuple[float, set[float]]]:
 
 
 def without_fixed_counts(text: str) -> str:
-    return re.sub(r"\d+ of \d+ pairs of groups|chance (is )?\d+(\.\d)?%", "", without_fixed(text))
+    return re.sub(
+        r"\d+ of \d+ (pairs of groups|markers)|of \d+ markers?|all \d+ markers?|chance (is )?\d+(\.\d)?%",
+        "",
+        without_fixed(text),
+    )
 
 
 def told(finding: Finding) -> list[str]:
@@ -117,7 +139,7 @@ COUNTED = re.compile(
 
 @pytest.fixture(params=list(RUNS))
 def kind_of_run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a run of each of eight kinds, read from its folder."""
+    """Return a run of each kind, read from its folder."""
     numbers, choices = RUNS[request.param]
     (tmp_path / "mine.csv").write_text(TABLE)
     monkeypatch.chdir(tmp_path)
@@ -189,3 +211,47 @@ def test_a_terminal_prints_no_interval_that_is_not_a_row(kind_of_run: Run) -> No
     known = {re.sub(" points", "", f"{e:{way}}") for row in rows for e in (row.estimate, -row.estimate) for way in ways}
     found = INTERVAL.findall(re.sub(" points", "", console.export_text()))
     assert len(found) > 20 and not [text for text in found if text not in known]
+
+
+def test_every_number_of_a_leaderboard_is_a_row_or_a_test_of_two_runs(tmp_path: Path) -> None:
+    for name, bias in (("one", 0.0), ("other", 2.0)):
+        audit(PlantedEngine(strength=1, bias=bias, noise=1), out=tmp_path / name, **QUICK)
+    site = Site(read_submissions(run_folders([tmp_path])))
+    named = {id(row.estimate): (entry, row) for entry in site.submissions.entries for row in entry.measured}
+    orders = [order for board in site.boards for m in site.metrics if (order := board_order(board, m.name))]
+    tested = [e for order in orders for e in order.differences.values()]
+    ways = [f"{e:{way}}" for difference in tested for e in (difference, -difference) for way in ("", "points")]
+    known = {text.replace(" points", "").replace("-0.0 ", "0.0 ") for text in ways}
+    count = 0
+    for page in pages(site):
+        for section in page.sections:
+            for estimate in shown_estimates(section):
+                entry, row = named[id(estimate)]
+                assert entry.measured.at(row.metric, row.group) is row, "found by metric and group"
+                count += 1
+            assert not [number for number, near in lone_numbers(section) if number not in near], section.title
+            for finding in section.every(Finding):
+                if finding.topic == "order":
+                    told_intervals = INTERVAL.findall(finding.text.replace(" points", ""))
+                    assert told_intervals and set(told_intervals) <= known, finding.text
+    assert count > 20 and tested
+
+
+def test_every_count_of_a_histogram_is_that_of_the_items(kind_of_run: Run) -> None:
+    run = kind_of_run
+    for part in run.parts:
+        for chart in histograms(part):
+            assert chart.data is not None
+            quantity, kind = chart.about["quantity"], chart.about.get("type", "")
+            counts = sum(int(str(cell)) for row in chart.data.rows for cell in row.cells[1:])
+            if quantity != "U":
+                assert 0 < counts <= len(part.of_kind(part.items, kind))
+                continue
+            pairs = part.of_kind(part.pairs, kind).dropna(subset=main_estimator(part.pairs, "u"))
+            values = pairs[main_estimator(part.pairs, "u")]
+            row = part.measured.get(part.measured.own("ucerf"), type=kind)
+            assert counts == len(values) and (row is None or row.n == pairs["set_id"].nunique())
+            for shown in chart.data.rows:
+                low, high = map(float, str(shown.cells[0]).split(" to "))
+                within = int(((values >= low) & ((values < high) | (high == 1.0))).sum())
+                assert shown.cells[1] == within, "counted again from pairs.parquet"

@@ -15,7 +15,7 @@ from .datasets import occupations
 from .datasets.agreement import Unresolved
 from .datasets.pronouns import KNOWN, Found, PronounSet, find_pronoun, pronoun_sets
 from .datasets.proper_names import names_in
-from .options import AuditOptions, OptionError, RunOptions, check_arguments, takes
+from .options import AuditOptions, OptionError, RunOptions, check_arguments, options_of, takes
 from .progress import Progress
 from .records import DatasetError
 from .run import audit
@@ -56,8 +56,8 @@ def ask(
     model: Any = RunOptions.model,
     task: str | Sequence[str] = RunOptions.task,
     *,
-    candidates: Sequence[str] = (),
-    groups: Sequence[str] = (),
+    candidates: str | Sequence[str] = (),
+    groups: str | Sequence[str] = (),
     progress: Progress | bool | None = None,
     **choices: Any,
 ) -> Asked:
@@ -69,8 +69,8 @@ def ask(
     """
     check_arguments(choices, AuditOptions, "sentences", "model", "task", "candidates", "groups", "progress")
     asked = [sentences] if isinstance(sentences, str) else list(sentences)
-    questions = [Question(sentence, candidates, groups, choices.get("pronouns", PRONOUNS)) for sentence in asked]
-    choices.pop("pronouns", None)
+    pronouns = options_of(AuditOptions)["pronouns"].read(choices.pop("pronouns", PRONOUNS))
+    questions = [Question(sentence, _words(candidates), _words(groups), pronouns) for sentence in asked]
     rows, left_out = question_rows(questions)
     with tempfile.TemporaryDirectory(prefix="equipoise-ask-") as folder:
         run = audit(model, rows, task, out=folder, progress=progress, **_SETTLED, **choices)
@@ -78,6 +78,11 @@ def ask(
         for name in ("outcomes.parquet", "pairs.parquet", "examples.parquet", "measurements.csv"):
             run.frame(name)
     return Asked(run, asked, left_out)
+
+
+def _words(given: str | Sequence[str]) -> Sequence[str]:
+    """Return words that are given apart, or in one text with commas."""
+    return [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else given
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,8 @@ def question_rows(questions: Sequence[Question]) -> tuple[list[dict[str, str]], 
     left_out: list[str] = []
     for number, question in enumerate(questions, 1):
         people = tuple(question.candidates) or people_in(question.sentence)
+        if len(people) < 2:
+            raise OptionError(f"candidates needs at least two people, not only {people[0]!r}", "candidates")
         variants = _variants(question.sentence, pronoun_sets(question.pronouns), question.groups, left_out)
         for text, pronoun, group in variants:
             named = {f"candidate_{place}": name for place, name in enumerate(people, 1)}

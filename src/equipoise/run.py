@@ -25,7 +25,7 @@ from .measuring.part import measure_part
 from .measuring.sampling import Sampled, outcomes_of, sample_of, sampled, with_samples
 from .measuring.settling import Settled
 from .measuring.tables import item_columns, set_columns
-from .options import AuditOptions, MeasuringOptions, RunOptions, StoppingOptions, check_arguments, takes
+from .options import AuditOptions, MeasuringOptions, RunOptions, StoppingOptions, check_arguments, checked, takes
 from .progress import Progress, shown
 from .records import Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Held, Run, written
@@ -103,6 +103,7 @@ def audit(
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
 
 
+@checked
 def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **choices: Any) -> Run:
     """Return the run measured again from disk, without the model: other estimators, groups, level, added metrics."""
     folder = Run(path).folder
@@ -148,6 +149,7 @@ def import_results(
         return _finish(folder, answers, settings.plan, manifest, shown(progress))
 
 
+@checked
 def load(path: str | Path) -> Run:
     """Return a finished run from its folder."""
     return Run(path)

@@ -178,6 +178,8 @@ def old_names(here: Path) -> None:
         if old == "identities":
             continue  # tests/docs/test_documented_commands.py runs it on a run with identities
         more = [run] if new.startswith("study") else []
+        if old == "paper":
+            more = ["ucerf", "--run", run, "--out", "tables"]
         follow(said, f"equipoise {new}", *more, RUN=run)
 
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from equipoise.datasets import open_dataset
 from equipoise.measuring.cells import cells, check_groups, with_intersections
 from equipoise.measuring.items import Items
+from equipoise.measuring.measure import Plan, measure, measured_items
+from equipoise.metrics import METRICS
 from equipoise.records import EquipoiseError, Example, RunKey
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.tasks import open_task
 
 KEY = RunKey("model", "data", "task")
 
@@ -38,3 +44,36 @@ def test_a_combination_is_a_group_and_a_missing_part_is_none(make_outcomes) -> N
     outcomes = with_intersections(make_outcomes(rows), BY)
     assert outcomes.groups["gender*land"].tolist() == ["male × x", ""]
     assert with_intersections(outcomes, None) is outcomes
+
+
+def test_what_compares_two_sides_is_taken_over_all_sentences_that_name_an_occupation() -> None:
+    """Counted again from the answers, where some sets have one side only: the docs say what is computed."""
+    engine, examples = PlantedEngine(strength=1, bias=0.7, noise=1.5), open_dataset("builtin").examples
+    engine.prepare(examples)
+    outcomes = open_task("next-word").run(examples, scorer=lambda p: next(engine.score([p])), writer=lambda *_: {})
+    outcomes = outcomes.take(np.flatnonzero(np.random.default_rng(0).random(len(outcomes)) < 0.9))
+    plan = Plan([METRICS[name] for name in (*OVER_ALL, *WITHIN)], by=["occupation"], intervals=False)
+    items = measured_items(outcomes, plan)
+    columns = items.columns(plan.estimators[0])
+    rows = [row for row in measure(items, plan, KEY)[0] if "occupation" in row.parts and "type" in row.parts]
+    named = [outcomes.group(name) for name in ("occupation", "other")]
+    for measured in rows:
+        chosen = (named[0] == measured.parts["occupation"]) | (named[1] == measured.parts["occupation"])
+        chosen &= outcomes.group("type") == measured.parts["type"]
+        column, group, first, second = {**OVER_ALL, **WITHIN}[measured.metric]
+        values = columns[column]
+        if measured.metric == "demographic_parity":  # without those that are neither class
+            values = np.where(np.isnan(columns["positive"]), np.nan, values)
+        sides = [values[chosen & (columns[group] == side)] for side in (first, second)]
+        apart = np.nanmean(sides[0]) - np.nanmean(sides[1])
+        assert abs(apart) == pytest.approx(abs(measured.value)), measured
+    assert len(rows) > 100 and {row.metric for row in rows} == {*OVER_ALL, *WITHIN}
+
+
+OVER_ALL = {"accuracy_gap": ("correct", "stereotype", "pro", "anti")}
+WITHIN = {
+    "certainty_gap": ("certainty", "gender_within", "male", "female"),
+    "desirability_gap": ("desirability", "stereotype_within", "pro", "anti"),
+    "demographic_parity": ("chosen_positive", "gender_within", "male", "female"),
+}
+"""Metric -> what is averaged, and the two sides; of the second kind only in sets that have both."""

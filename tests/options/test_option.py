@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
-from equipoise.options.option import ASK, MODEL, OptionError, Options, check_arguments, option, options_of, takes
+from equipoise.options.arguments import takes
+from equipoise.options.option import ASK, MODEL, OptionError, Options, check_arguments, option, options_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +91,9 @@ def test_values_of_a_file_are_of_the_right_kind(name: str, good: list[Any], bad:
     ("chosen", "sentence"),
     [
         ({"cups": 0}, "cups must be at least 1, not 0"),
-        ({"cups": "many"}, "cups must be at least 1, not 'many'"),
+        ({"cups": "many"}, "cups must be a whole number, not 'many'"),
+        ({"herbs": ["mint", 3]}, "herbs must be a list of texts, not ['mint', 3]"),
+        ({"names": {1: "a"}}, "names must be a table of texts, not {1: 'a'}"),
         ({"heat": 1.0}, "heat must lie between 0 and 1, not 1.0"),
         ({"heat": float("nan")}, "heat must lie between 0 and 1, not nan"),
         ({"milk": "cow"}, "milk must be none or oat, not 'cow'"),
@@ -127,3 +131,18 @@ def test_a_function_names_the_options_it_takes() -> None:
         "Return a tea.\n\nOptions:\n    iced: Ice.\n    milk: Milk.\n"
     )
     assert brew("mint", cups=3) == "mint {'cups': 3}"
+
+
+def test_one_text_is_a_list_of_one_a_path_its_text_and_a_number_of_numpys_a_plain_one() -> None:
+    tea = Tea(herbs="mint,sage", cups=np.int64(3), heat=np.float64(0.5), iced=np.True_, milk=Oat())
+    assert (tea.herbs, tea.cups, tea.heat, tea.iced, tea.milk) == (("mint", "sage"), 3, 0.5, True, "oat")
+    assert [type(value) for value in (tea.cups, tea.heat, tea.iced)] == [int, float, bool]
+    herbs = ["mint"]
+    assert Tea(herbs=herbs).herbs == herbs and Tea(herbs=("mint",)).herbs == ("mint",)
+
+
+class Oat:
+    """A path that is a word."""
+
+    def __fspath__(self) -> str:
+        return "oat"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import equipoise
@@ -28,6 +31,8 @@ from equipoise.options import (
     TuningOptions,
     options_of,
 )
+from equipoise.records import EquipoiseError
+from equipoise.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = options_of(RunOptions, AuditOptions, OutputOptions)
@@ -144,3 +149,23 @@ def test_adding_an_option_touches_one_place(tmp_path: Path) -> None:
     assert shown["manifest"] == 6
     assert "| `--strides` | number | `4` | Strides of the --new option. |" in shown["cli.md"]
     assert "| `strides` | a whole number | `4` | Strides of the new option. |" in shown["api.md"]
+
+
+ODD: list[Any] = [True, 3, -1, 2.5, float("nan"), 10**400, 10**5000, "word", "", b"x", Path("x"), object(), range(3)]
+ODD += [["a"], ("a",), [1], [["a"]], [Path("x")], [10**5000], {"a": "b"}, {"a": 1}, {1: "a"}, {"a"}, None, print]
+ODD += [np.int64(3), np.float64(0.5), np.array(["a"]), np.array([1, 2]), pd.Series([1]), pd.NA, pd.DataFrame()]
+
+
+@pytest.mark.parametrize("name", options_of(Settings, TuningOptions))
+def test_a_value_of_another_type_is_refused_by_its_name_or_made_the_right_one(name: str) -> None:
+    known = options_of(Settings, TuningOptions)[name]
+    taker = Settings if name in options_of(Settings) else TuningOptions
+    refused = 0
+    for value in ODD:
+        try:
+            made = getattr(taker(**{name: value}), name)
+        except EquipoiseError as error:
+            refused += bool(re.match(rf"{name} must be \w", str(error)))
+            continue
+        assert made is None or known.accepts(made)
+    assert refused > len(ODD) / 3

@@ -128,7 +128,7 @@ def test_tables_are_made_from_runs_that_exist(parts: dict[tuple[str, str, str], 
     assert list(made) == [(first.name, "builtin", "next-word")]
     with pytest.raises(EquipoiseError, match=r"two runs are of .* on builtin as next-word; name only one"):
         parts_of([first, Run(first.path)])
-    command = ["paper", "ucerf", "--run", str(first.path), "--out", str(tmp_path)]
+    command = ["study", "paper", "ucerf", "--run", str(first.path), "--out", str(tmp_path)]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0 and (tmp_path / "tables" / "ucerf-table-4.md").is_file()
 

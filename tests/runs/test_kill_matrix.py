@@ -93,6 +93,16 @@ def test_a_killed_audit_leaves_an_unfinished_run_and_continues(tmp_path: Path) -
 
 
 @pytest.mark.slow
+def test_an_audit_that_asks_until_it_is_settled_stops_where_it_would_have_stopped(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    asked = ("--until", "flip_rate[type=type2] <= 0.6", "--metric", "flip_rate")
+    words = ("audit", "planted:strength=3", *asked, "--at-most", "40", "--out", folder, *SMALL)
+    steps, _ = kill(folder, lambda: run(*words), tmp_path)
+    settled = Run(folder).manifest.tasks["next-word"]["settled"]["builtin"]
+    assert steps > 15 and {decision["outcome"] for decision in settled} == {"passed"}
+
+
+@pytest.mark.slow
 def test_a_killed_measure_leaves_the_old_or_the_new_measurements(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     steps, seen = kill(folder, lambda: run("measure", folder, "--level", "0.2", *SMALL), tmp_path)

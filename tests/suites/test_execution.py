@@ -43,6 +43,20 @@ def test_budgets_are_kept(suite_file: Write) -> None:
 
 
 @pytest.mark.slow
+def test_a_cell_ends_when_it_is_settled_and_says_what_it_asked(suite_file: Write) -> None:
+    text = BASIS + '[settings]\nuntil = ["flip_rate[type=type2] <= 0.9"]\n'
+    choices = Choices(settings={"limit": 200})
+    status = run_suite(read_suite(suite_file(text)), choices, show=silent)
+    ((_, state, prompts, _, _),) = status.rows()
+    asked, all_of_them = (int(number) for number in prompts.split(" of "))
+    assert state == DONE and 0 < asked < all_of_them == 400
+    (cell,) = status.cells
+    assert len(Run(cell.folder).outcomes) == asked
+    ((_, _, again, _, _),) = plan(read_suite(suite_file(text)), choices).rows()
+    assert again == prompts
+
+
+@pytest.mark.slow
 def test_a_task_that_a_model_cannot_be_asked_is_left_out_and_the_rest_runs(suite_file: Write, tmp_path: Path) -> None:
     model, tokenizer = tmp_path / "plain", make_tokenizer()
     make_model("LlamaConfig", len(tokenizer)).save_pretrained(model)

@@ -39,7 +39,7 @@ from .help import PanelCommand, grouped, with_help_all
 GROUPS = {
     "Start": ("ask", "audit", "init", "doctor"),
     "Read": ("report", "view", "compare", "leaderboard", "measure", "verify"),
-    "Decide": ("plan", "gate", "suite", "paper"),
+    "Decide": ("plan", "gate", "suite"),
     "Study": ("study",),
     "Data": ("data", "build", "import", "export"),
     "Improve": ("tune",),
@@ -70,7 +70,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "plan": plan.plan,
     "gate": reports.gate,
     "suite": suite.suite,
-    "paper": suite.paper,
     "leaderboard": leaderboard.leaderboard,
     "verify": leaderboard.verify,
     "import": measurement.import_results,

@@ -53,7 +53,7 @@ def ask(
     from ..report import asked_text
 
     texts = sentences or _piped()
-    choices |= {"pronouns": pronouns.split(","), "candidates": _split(candidates), "groups": _split(groups)}
+    choices |= {"pronouns": pronouns, "candidates": candidates, "groups": groups}
     with progress_bar(quiet=quiet or json) as progress:
         asked = ask_model(
             texts, model, task if was_given(context, "task") else RunOptions.task, progress=progress, **choices
@@ -64,10 +64,6 @@ def ask(
         typer.echo(kept.to_json(orient="records", indent=2, double_precision=15))
         return
     print_out(asked_text(asked.run, asked.sentences, asked.left_out))
-
-
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _piped() -> list[str]:

@@ -22,6 +22,7 @@ OLD_COMMANDS = {
     "sensitivity": "study wording",
     "drawn": "study temperature",
     "calibrate": "study calibration",
+    "paper": "study paper",
     "push": "export hub",
     "metrics": "list metrics",
     "engines": "list engines",

@@ -1,4 +1,4 @@
-"""`equipoise suite` and `equipoise paper`: many audits; what a paper ran, on models of the user's."""
+"""`equipoise suite` and `equipoise study paper`: many audits; what a paper ran, on models of the user's."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,13 @@ from ..measuring.leeway.widening import Leeway
 from ..measuring.measure import Plan
 from ..metrics import METRICS, Metric
 from ..metrics.naming import estimator_of, metric_named
+from ..options import check_fields, checked
 from ..progress import Progress, shown
 from ..records import ABSENT, Booleans, EquipoiseError, Estimate, Integers, Measurement, Outcomes, parse_group
 from ..runs.measurements import kind_title
-from ..runs.run import Run
+from ..runs.run import Part, Run
 from ..stats.paired import CORRECTIONS, Contest, Trial, is_detected, paired_differences
-from .matching import Match, match, opened, shared_estimators
+from .matching import Match, match, matched_parts, opened, shared_estimators
 
 TESTED = tuple(metric.name for metric in METRICS.values() if metric.leading)
 """The metrics whose differences are tested by default, where the runs have them."""
@@ -54,6 +56,8 @@ class Choices:
         find(self.correction, CORRECTIONS, kind="correction")
         self.rows()
         conditions(self.where)
+        if not 0 < self.level < 1:
+            raise EquipoiseError(f"level must lie between 0 and 1, not {self.level}")
         for name in ("resamples", "permutations"):
             chosen = getattr(self, name)
             if chosen is not None and chosen < 1:
@@ -169,8 +173,9 @@ class Comparison:
         return str(find("comparison", {}, kind="view")(self))
 
 
+@checked
 def compare(
-    paths: Sequence[Any],
+    paths: Sequence[Run | str | Path],
     choices: Choices | None = None,
     *,
     progress: Progress | bool | None = None,
@@ -180,6 +185,7 @@ def compare(
 
     `chosen` are fields of `Choices`: `compare([run, other], metrics=["ucerf"], intersect=True)`.
     """
+    check_fields(chosen, Choices)
     choices = replace(choices or Choices(), **chosen)
     runs = opened(paths, choices.data)
     if len(runs) < 2 and not choices.alone:
@@ -188,6 +194,12 @@ def compare(
     tests = corrected(list(_differences(runs, matches, choices, shown(progress))), choices.correction)
     overlaps = [overlap for matched in matches for overlap in _overlaps(runs, matched)]
     return Comparison(runs, matches, tests, overlaps, choices)
+
+
+def paired_tests(parts: Sequence[Part], choices: Choices) -> list[Tested]:
+    """Return the difference of every two parts of one dataset and task in every metric, p not corrected."""
+    runs = [part.run for part in parts]
+    return list(_differences(runs, [matched_parts(parts)], choices, shown(None)))
 
 
 def corrected(tests: Sequence[Tested], correction: str) -> list[Tested]:

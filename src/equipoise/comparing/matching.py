@@ -19,7 +19,7 @@ from ..measuring.part import measure_items
 from ..metrics import METRICS
 from ..records import ABSENT, Booleans, DatasetError, EquipoiseError, Integers, Outcomes
 from ..runs.measurements import Measurements, kind_title, ordered_kinds
-from ..runs.run import Run, all_parts
+from ..runs.run import Part, Run, all_parts
 from ..runs.tables import selected_ids
 from ..uncertainty import ESTIMATORS, PERPLEXITY, Estimator
 
@@ -185,6 +185,17 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
     if not matches:
         raise EquipoiseError("the runs have no item in common, so there is nothing to compare")
     return matches
+
+
+def matched_parts(parts: Sequence[Part]) -> Match:
+    """Return the items that these parts of one dataset and task have in common, in whole sets."""
+    tables = [part.items.assign(key=_keys(part.run, part.items)) for part in parts]
+    whole = _whole_sets(tables, set(tables[0]["key"]).intersection(*(table["key"] for table in tables[1:])))
+    if not whole:
+        raise EquipoiseError("the runs have no item in common, so there is nothing to compare")
+    kept = [table[table["key"].isin(whole)] for table in tables]
+    dropped = max(map(len, tables)) - len(whole)
+    return _matched(parts[0].dataset, parts[0].task, parts, kept, dropped)
 
 
 def _other_pronouns(runs: Sequence[Run]) -> str:

@@ -2,6 +2,9 @@
 Out: one frozen, checked object for each part of the program, with exactly the options that it takes.
 """
 
+from .arguments import check_fields as check_fields
+from .arguments import checked as checked
+from .arguments import takes as takes
 from .option import OUTPUT as OUTPUT
 from .option import PANELS as PANELS
 from .option import RENAMED as RENAMED
@@ -11,7 +14,6 @@ from .option import Options as Options
 from .option import check_arguments as check_arguments
 from .option import hint as hint
 from .option import options_of as options_of
-from .option import takes as takes
 from .stopping import StoppingOptions as StoppingOptions
 from .table import AnswerOptions as AnswerOptions
 from .table import AuditOptions as AuditOptions

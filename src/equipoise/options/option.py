@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import difflib
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
-from numbers import Real
 from typing import Any, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from ..records import EquipoiseError
 
 Taken = TypeVar("Taken", bound="Options")
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 ASK, MODEL, SERVER, PROMPT = "What to ask", "Model", "Server", "Prompt"
 MEASURING, STOPPING, IDENTITIES = "Measuring", "Stopping early", "Identities"
@@ -24,6 +23,13 @@ PANELS = (ASK, MODEL, SERVER, PROMPT, MEASURING, STOPPING, IDENTITIES, CLUSTER, 
 WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 """What a value of each kind is called."""
 
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
+"""Cuts long values."""
+
+LARGEST = 2**63
+"""Whole numbers are smaller: no count here needs more than a computer's word."""
 
 RENAMED = {"seeds": "orders", "precision": "until_width", "reductions": "whole_vocabulary"}
 """Options that had another name -> their name now; manifests of earlier runs are read by these."""
@@ -101,12 +107,26 @@ class Option:
         return "a list of texts" if self.several else WORDS[self.kind]
 
     def accepts(self, value: Any) -> bool:
-        """Return whether a value read from a file is of the right kind."""
+        """Return whether a value is of the right kind."""
         if self.pairs:
-            return isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values())
+            return isinstance(value, dict) and all(isinstance(text, str) for text in (*value, *value.values()))
         if self.several:
-            return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+            return isinstance(value, list | tuple) and all(isinstance(entry, str) for entry in value)
         return fits(value, self.kind)
+
+    def read(self, value: Any) -> Any:
+        """Return a value given in Python, in the type that the option has; an error where it is not of its kind.
+
+        One text stands for a list of one, a path for its text, and a number of numpy's for a plain one.
+        """
+        plain = _plain(value)
+        if self.several and isinstance(plain, str):
+            plain = tuple(plain.split(",")) if self.commas else (plain,)
+        elif self.several and isinstance(plain, list | tuple):
+            plain = type(plain)(_plain(entry) for entry in plain)
+        if not self.accepts(plain) and not (plain is None and type(None) in get_args(self.type)):
+            raise OptionError(f"{self.name} must be {self.words}, not {written(value)}", self.name)
+        return plain
 
     def check(self, value: Any) -> None:
         """Raise an error where the value is not one of the choices, or out of bounds."""
@@ -118,7 +138,7 @@ class Option:
                     known = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
                     raise OptionError(f"{self.name} must be {known}, not {word!r}", self.name)
         if not self._inside(value):
-            raise OptionError(f"{self.name} must {self._bounds}, not {value!r}", self.name)
+            raise OptionError(f"{self.name} must {self._bounds}, not {written(value)}", self.name)
 
     @property
     def _bounds(self) -> str:
@@ -132,17 +152,31 @@ class Option:
         """Return whether a value is within the bounds, if there are any; what is not a number is not."""
         if self.least is self.above is self.below is None:
             return True
-        if not isinstance(value, Real):
-            return False
-        number = float(value)
-        inside = (self.least is None or number >= self.least) and (self.above is None or number > self.above)
-        return inside and (self.below is None or number < self.below)
+        inside = (self.least is None or value >= self.least) and (self.above is None or value > self.above)
+        return inside and (self.below is None or value < self.below)
 
 
 def fits(value: Any, kind: type) -> bool:
-    """Return whether a value read from a file is of that kind; true and false are not numbers."""
+    """Return whether a value is of that kind; true and false are not numbers, nor what a computer word cannot hold."""
     accepted: Any = (int, float) if kind is float else kind
-    return isinstance(value, accepted) and (kind is bool or not isinstance(value, bool))
+    right = isinstance(value, accepted) and (kind is bool or not isinstance(value, bool))
+    return right and not (isinstance(value, int) and abs(value) >= LARGEST)
+
+
+def _plain(value: Any) -> Any:
+    """Return a path as text and a number of numpy's as a plain one; else the value."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    single = getattr(value, "item", None)
+    return single() if callable(single) and getattr(value, "ndim", None) == 0 else value
+
+
+def written(value: Any) -> str:
+    """Return how a value is written in a sentence that refuses it."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "a number this long"
 
 
 def hint(name: str, known: Iterable[str]) -> str:
@@ -158,8 +192,12 @@ def hint(name: str, known: Iterable[str]) -> str:
 
 def check_arguments(choices: Iterable[str], taker: type[Options], *others: str) -> None:
     """Raise an error where an argument is not an option of the taker; `others` are further arguments of the call."""
-    known = [*others, *options_of(taker)]
-    for name in choices:
+    check_names(choices, [*others, *options_of(taker)])
+
+
+def check_names(given: Iterable[str], known: Sequence[str]) -> None:
+    """Raise an error where an argument is not among the known ones; it says the nearest of them."""
+    for name in given:
         if name not in known:
             raise OptionError(f"unknown argument {name!r}{hint(name, known)}")
 
@@ -178,7 +216,9 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, known in options_of(type(self)).items():
-            known.check(getattr(self, name))
+            value = known.read(getattr(self, name))
+            object.__setattr__(self, name, value)
+            known.check(value)
 
     def part(self, taker: type[Taken]) -> Taken:
         """Return exactly the options that a part of the program takes."""
@@ -206,22 +246,3 @@ def _options_of(takers: tuple[type[Any], ...]) -> dict[str, Option]:
 
 def _default(declared: Any) -> Any:
     return declared.default if declared.default_factory is MISSING else declared.default_factory()
-
-
-def takes(taker: type[Options]) -> Callable[[Function], Function]:
-    """Return a decorator: the function's signature and docstring name the options in place of its `**choices`."""
-
-    def decorate(function: Function) -> Function:
-        options = options_of(taker)
-        signature = inspect.signature(function)
-        kept = [known for known in signature.parameters.values() if known.kind is not known.VAR_KEYWORD]
-        made = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=known.default, annotation=known.type)
-            for name, known in options.items()
-        ]
-        function.__signature__ = signature.replace(parameters=[*kept, *made])  # type: ignore[attr-defined]
-        lines = [f"    {name}: {known.explanation}" for name, known in options.items()]
-        function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", "Options:", *lines])
-        return function
-
-    return decorate

@@ -16,7 +16,7 @@ from ..options import RunOptions
 from ..suites.suite_file import Model, Suite, read_suite
 
 SETTINGS = "[settings]\n"
-WRITTEN = "# Written by equipoise paper, which writes it anew unless you change it. sha256 "
+WRITTEN = "# Written by `equipoise study paper`, and anew each time unless you change it. sha256 "
 """The first line of a suite file of ours ends with the hash of all that follows."""
 
 
@@ -137,4 +137,4 @@ def _text(paper: Paper, settings: Mapping[str, Any]) -> str:
 def _is_ours(path: Path) -> bool:
     """Return whether a suite file is as it was written here."""
     first, _, rest = path.read_text(encoding="utf-8").partition("\n")
-    return first == f"{WRITTEN}{sha256(rest.encode())[:16]}"
+    return first.startswith("# Written by ") and first.endswith(f" sha256 {sha256(rest.encode())[:16]}")

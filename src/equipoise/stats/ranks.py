@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..records import EquipoiseError, Estimate
+from ..records import Booleans, EquipoiseError, Estimate
 
 
 class Rank(NamedTuple):
@@ -43,4 +43,10 @@ def rank_ranges(estimates: Sequence[Estimate], *, higher: bool, level: float = 0
     # Row above column: the row's lower side faces the column's upper side.
     errors = np.hypot(below[:, None], above[None, :])
     apart = values[:, None] - values[None, :] > bound * errors  # NaN, a missing interval, compares as False
+    return ranks_of(apart)
+
+
+def ranks_of(apart: Booleans) -> list[Rank]:
+    """Return the ranks that are possible, given which (row) is shown to be better than which (column)."""
+    count = len(apart)
     return [Rank(1 + int(apart[:, i].sum()), count - int(apart[i].sum())) for i in range(count)]

@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 
 from ..records import EquipoiseError
 from .cells import Cell, by_model, cells
-from .status import DONE, FAILED, NAME, RUNNING, SKIPPED, WAITING, State, Status
+from .status import DONE, FAILED, NAME, RUNNING, SKIPPED, WAITING, State, Status, asked_prompts
 from .suite_file import Suite, SuiteError
 
 Show = Callable[[Status], None]
@@ -181,7 +181,7 @@ class Execution:
 def _final_state(cell: Cell, event: Mapping[str, Any]) -> State:
     """Return the state of a cell when its worker says how it ended."""
     if event["event"] == "done":
-        return State(DONE, cell.prompts, event["seconds"])
+        return State(DONE, asked_prompts(cell), event["seconds"])
     return State(SKIPPED, note=event["reason"]) if event["event"] == "left out" else _failed(event["reason"])
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..files import write_file
 from ..records import RunError
+from ..runs.folder import RunFolder
 from ..runs.manifest import read_manifest
 from .cells import Cell
 
@@ -89,7 +90,8 @@ class Status:
         """Yield a line for each cell: name, state, prompts, time, and what there is to say."""
         for cell in self.cells:
             state = self.states[cell.name]
-            prompts = f"{cell.prompts:,}" if state.state != RUNNING else f"{state.asked:,} of {cell.prompts:,}"
+            part = state.state in (RUNNING, DONE) and state.asked != cell.prompts
+            prompts = f"{state.asked:,} of {cell.prompts:,}" if part else f"{cell.prompts:,}"
             seconds = duration(state.seconds) if state.seconds else ""
             yield cell.name, state.state, prompts if cell.prompts else "", seconds, state.note
 
@@ -115,10 +117,20 @@ def _first_state(cell: Cell, earlier: Any) -> State:
     try:
         if read_manifest(cell.folder).finished is not None:
             seconds = earlier.get("seconds", 0.0) if isinstance(earlier, dict) else 0.0
-            return State(DONE, asked=cell.prompts, seconds=float(seconds))
+            return State(DONE, asked=asked_prompts(cell), seconds=float(seconds))
     except RunError:
         pass
     return State(WAITING)
+
+
+def asked_prompts(cell: Cell) -> int:
+    """Return the prompts that a finished cell asked: less than all where it stopped early."""
+    folder = RunFolder(cell.folder)
+    manifest = folder.manifest()
+    if "looks.csv" not in manifest.files:
+        return cell.prompts
+    looks = folder.frame("looks.csv", manifest)
+    return int(looks.groupby(["dataset", "task"])["prompts"].max().sum())
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -98,6 +98,8 @@ WORDED = ("next-word", "mcq", "open")
 def open_tasks(tasks: str | Task | Sequence[str | Task], options: TaskOptions | None = None) -> list[Task]:
     """Return the tasks that were given: one, or a list of them, by name or as they are."""
     several: Sequence[Any] = tasks if isinstance(tasks, (list, tuple)) else [tasks]
+    if not several:
+        raise EquipoiseError(f"name at least one task: {', '.join(TASKS)}")
     return [open_task(task, options) if isinstance(task, str) else task for task in several]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from ..records import Context, Example, Outcomes, Prompt, Sampling, Score
 
@@ -24,6 +24,7 @@ def thinks(writer: Writer) -> bool:
     return bool(getattr(writer, "thinks", False))
 
 
+@runtime_checkable
 class Task(Protocol):
     """A way to ask an example."""
 

@@ -24,13 +24,14 @@ CAPTION = "The best first. Lines are intervals. A bracket joins those that canno
 class Ordering:
     """Names with their values, the best first, and the differences of each two (first less second, p corrected).
 
-    `where` says on what they were asked.
+    `where` says on what they were asked, `paired` that they were compared sentence by sentence.
     """
 
     metric: Metric
     where: str
     values: Mapping[str, Estimate]
     differences: Mapping[tuple[str, str], Estimate]
+    paired: bool = True
 
     @property
     def names(self) -> list[str]:
@@ -47,6 +48,10 @@ class Ordering:
     def are_apart(self, name: str, other: str) -> bool:
         """Return whether the difference of two models is detected."""
         return is_detected(self.ahead(name, other))
+
+    def is_ahead(self, name: str, other: str) -> bool:
+        """Return whether a model is shown to be better than another."""
+        return self.are_apart(name, other) and self.ahead(name, other).value > 0
 
     def groups(self) -> list[list[str]]:
         """Return the largest groups in which no two models can be told apart, the best first; those of one left out.

@@ -18,6 +18,7 @@ from ..measuring.measure import Plan, measured_items, measured_points
 from ..measuring.settling import Decision
 from ..metrics.naming import estimator_of, metric_named, metric_of
 from ..metrics.requirement import COMPARE, FAILED, PASSED, UNDECIDED, Bound, Requirement, parse_drop, parse_requirement
+from ..options import checked
 from ..records import EquipoiseError, Estimate, Measurement, group_label, parse_group
 from ..runs.run import Part, Run
 from ..stats.planning import Seen, scaled_more
@@ -256,12 +257,13 @@ def _speaks_of(drop: Requirement, test: Tested) -> bool:
     return drop.is_about(test.row.dataset, test.row.task) and is_type and wanted in ({}, tested)
 
 
+@checked
 def gate(
     run: Run | str | Path,
     requirements: Sequence[str] | str = (),
     *,
     baseline: Run | str | Path | None = None,
-    max_drop: Sequence[str] = (),
+    max_drop: Sequence[str] | str = (),
     test_at: str = "cautious",
     undecided: str = "fail",
     insist: bool = False,
@@ -285,7 +287,8 @@ def gate(
     checks = [check for requirement in parsed for check in _checks(opened, requirement, rules)]
     if baseline is not None:
         before = baseline if isinstance(baseline, Run) else Run(baseline)
-        checks += _drops(opened, before, max_drop, rules)
+        drops = [max_drop] if isinstance(max_drop, str) else max_drop
+        checks += _drops(opened, before, drops, rules)
     return checks
 
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ..options import checked
 from ..records.showing import Finding, Verdict
 from ..runs.run import Part, Run
 from .decision import verdict_of
@@ -57,6 +58,7 @@ class Summary:
         return "\n\n".join(str(part) for part in self.parts)
 
 
+@checked
 def summary(run: Run | str | Path) -> Summary:
     """Return what a run (or the run in a folder) shows: the sentences that the terminal and the page print."""
     opened = run if isinstance(run, Run) else Run(run)

@@ -15,6 +15,7 @@ import pytest
 from equipoise.options import EngineOptions
 from equipoise.records import ModelError, Prompt, Score
 from equipoise.run import audit
+from equipoise.runs import Run
 from equipoise.scoring.cluster import engine as cluster_engine
 from equipoise.scoring.cluster.engine import PREFETCHED, ClusterEngine, _Work
 from equipoise.scoring.opening import open_engine
@@ -81,6 +82,23 @@ def test_killed_workers_and_a_killed_driver_lose_nothing(ray_address: str, tmp_p
     whole = audit("faulty:size=4", out=tmp_path / "whole", **FEW)
     assert same_files(run.path, whole.path)
     assert events.stat().st_size >= 9  # the last kill was reached
+
+
+@pytest.mark.slow
+def test_an_audit_until_it_is_settled_stops_at_the_same_look_when_killed(ray_address: str, tmp_path: Path) -> None:
+    events, pid, out = tmp_path / "events", tmp_path / "driver", tmp_path / "run"
+    numbers = random.Random(39).sample(range(2, 14), 8)
+    kill, driver = ("+".join(map(str, sorted(part))) for part in (numbers[:5], numbers[5:]))
+    requirements = ["flip_rate[type=type2] <= 0.5", "accuracy >= 0.3"]
+    asked = {"resamples": 10, "metrics": ["flip_rate", "accuracy"], "by": [], "until": requirements, "at_most": 120}
+    model = f"faulty:events={events},kill={kill},driver={driver},driver_file={pid},size=4"
+    ends = run_until_it_ends([sys.executable, "-c", DRIVER, str(pid), model, ray_address, str(out), repr(asked)])
+    *killed, last = [code for code, _ in ends]
+    # A driver that is killed takes the batches with it that were already counted, and perhaps their kills.
+    assert set(killed) == {-signal.SIGKILL} and last == 0, ends[-1]
+    whole = audit("faulty:size=4", out=tmp_path / "whole", **asked)
+    assert same_files(out, whole.path) and (out / "looks.csv").read_bytes() == (whole.path / "looks.csv").read_bytes()
+    assert Run(out).manifest.tasks == whole.manifest.tasks and max(numbers) <= events.stat().st_size
 
 
 @pytest.mark.slow

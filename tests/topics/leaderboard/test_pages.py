@@ -163,7 +163,11 @@ def test_what_was_left_out_is_said_with_its_reason(site: Site) -> None:
     ]
     (facts,) = [shown for shown in about.shown if isinstance(shown, Table)]
     texts = {str(row.cells[0]): row.cells[1] for row in facts.rows}
-    assert "(Bonferroni, 95%)" in str(texts["Ranks"]) and set(texts) > {"Columns", "Not valid", "Submit a run"}
+    assert (
+        "paired test" in str(texts["Ranks"])
+        and "95% interval" in str(texts["Ranks"])
+        and set(texts) > {"Columns", "Not valid", "Submit a run"}
+    )
 
 
 def test_published_values_are_on_the_pages_of_their_metric_and_dataset(site: Site) -> None:

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ...files import written
 from ...measuring.sampling import dataset_samples
 from ...metrics.naming import metric_of
 from ...progress import Progress
-from ...records import Better, EquipoiseError, Measurement, RunError, RunManifest
+from ...records import Better, EquipoiseError, Estimate, Measurement, RunError, RunManifest
 from ...runs.manifest import NAME as MANIFEST
 from ...runs.measurements import (
     Measurements,
@@ -30,9 +31,11 @@ from ...runs.measurements import (
     ordered_kinds,
 )
 from ...runs.run import Part, Run
-from ...stats.ranks import Rank, rank_ranges
+from ...stats.ranks import Rank, ranks_of
 from ...uncertainty import PERPLEXITY
 from ...verdict.summary import PartSummary, part_summary
+from ..ordering import Ordering
+from .rivals import Rivals, differences
 
 IDENTIFYING = ("engine", "weights", "dtype", "quantize", "adapter", "merged", "bos", "tokenizer", "reductions")
 """What makes two runs of one name runs of different models; the device does not."""
@@ -276,11 +279,23 @@ class Board:
         }
         ranks: dict[int, Rank] = {}
         if len(ranked) > 1:
-            higher = next(iter(ranked.values())).better == "higher"
-            estimates = [row.estimate for row in ranked.values()]
-            ranks = dict(zip(ranked, rank_ranges(estimates, higher=higher, level=self.level), strict=True))
+            values = {self.entries[number].model: row.estimate for number, row in ranked.items()}
+            ordering = self.ordering(metric, values)
+            better = [[model != other and ordering.is_ahead(model, other) for other in values] for model in values]
+            ranks = dict(zip(ranked, ranks_of(np.array(better)), strict=True))
         for number, (entry, row) in enumerate(zip(self.entries, rows, strict=True)):
             yield Standing(entry, self.kind, row, ranks.get(number))
+
+    def ordering(self, metric: str, values: Mapping[str, Estimate]) -> Ordering:
+        """Return the models with these values in order, with the test of every two."""
+        known = metric_of(metric)
+        if known is None:
+            raise EquipoiseError(f"unknown metric {metric!r}")
+        runs = tuple((entry.model, entry.submission.folder) for entry in self.entries if not entry.invalid)
+        tested = tuple(name.name for name in metric_names([self]) if name.better != "neither")
+        rivals = Rivals(runs, self.dataset, self.task, tested, self.level)
+        apart, paired = differences(rivals, metric, self.kind, values)
+        return Ordering(known, self.title, values, apart, paired)
 
     def ranked_by(self, metric: str) -> str:
         """Return the metric that models are ranked by: the signed UCerF in place of UCerF, where it was measured."""

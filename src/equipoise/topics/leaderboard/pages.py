@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from itertools import combinations
 from math import inf
 from urllib.parse import quote
 
@@ -15,7 +14,6 @@ from ...metrics.naming import metric_of
 from ...records import Estimate
 from ...records.showing import Axis, Cell, Chart, Column, Content, Dot, Finding, Panel, Row, Section, Table, cases_link
 from ...runs.measurements import kind_title
-from ...stats.independent import independent_difference
 from ..ordering import CAPTION, Ordering, joined
 from ..published import Measured, PublishedValue, published
 from .boards import (
@@ -30,6 +28,7 @@ from .boards import (
     slugs,
     usual,
 )
+from .rivals import MOST
 
 MAIN = "ucerf"
 """The metric of the first page, where the runs have it."""
@@ -38,7 +37,7 @@ SENTENCES = 4
 """At most this many boards are told in words; the chart has all of them."""
 
 BETTER = {"higher": "Higher is better.", "lower": "Lower is better."}
-RANKS = "The number before a value is the rank; it is a range if the intervals do not settle the order."
+RANKS = "The number before a value is the rank; it is a range where tests do not settle the order."
 
 
 @dataclass(frozen=True)
@@ -137,10 +136,10 @@ def order_sections(site: Site, having: Sequence[Board], metric: MetricName, root
         layout="stacked" if len(orderings) == 1 else "multiples",
         data=joined(orderings),
     )
-    intro = (
-        "p-values are those of independent samples, corrected for all pairs of a column (Bonferroni), which is cautious"
-        " for models that were asked the same sentences; `equipoise compare` tests them sentence by sentence."
-    )
+    how = "Every two models are tested sentence by sentence, as `equipoise compare` does"
+    if not all(ordering.paired for ordering in orderings):
+        how = f"Where a column has more than {MOST} models, or runs cannot be paired, their own intervals decide"
+    intro = f"{how}; p-values are corrected for all pairs of a column (Holm)."
     first, *others = (ordering.finding for ordering in orderings[:SENTENCES])
     shown: list[Finding | Chart] = [first, chart, *others, Finding(intro, state="note")]
     yield Section("Which model is better?", shown, "order", "Order")
@@ -150,18 +149,9 @@ def board_order(board: Board, metric: str) -> Ordering | None:
     """Return the models of a board in order, as its ranks have them; None without two that are ranked."""
     ranked = [standing for standing in board.standings(metric) if standing.rank and standing.row]
     values = {standing.entry.model: standing.row.estimate for standing in ranked if standing.row}
-    known = metric_of(metric)
-    if len(values) < 2 or known is None:
+    if len(values) < 2:
         return None
-    pairs = list(combinations(values, 2))
-    differences = {}
-    for first, second in pairs:
-        difference = independent_difference(values[first], values[second])
-        corrected = difference.p * len(pairs)
-        differences[first, second] = replace(
-            difference, p_corrected=min(1.0, corrected) if corrected == corrected else 1.0
-        )
-    return Ordering(known, board.title, values, differences)
+    return board.ordering(metric, values)
 
 
 def _newest(runs: Iterable[Submission]) -> str:

@@ -1,0 +1,71 @@
+"""Models of a board are told apart by the test of `compare`: where it finds a difference, and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise import audit, compare
+from equipoise.records import Estimate
+from equipoise.runs.run import Run
+from equipoise.stats.paired import is_detected
+from equipoise.topics.leaderboard.boards import Board, boards, read_submissions
+from equipoise.topics.leaderboard.rivals import Rivals, differences
+
+BIASES = {"some": 0.4, "more": 1.6, "same": 0.41}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    made = tmp_path_factory.mktemp("rivals")
+    for name, bias in BIASES.items():
+        # The noise is that of the text, the same for all: sentence by sentence, models are easy to tell apart.
+        audit(f"planted:strength=1,bias={bias},noise=1", limit=120, resamples=100, out=made / name, progress=False)
+    return [made / name for name in BIASES]
+
+
+def ambiguous(folders: list[Path]) -> Board:
+    (board,) = [board for board in boards(read_submissions(folders).entries) if board.kind == "type1"]
+    return board
+
+
+def test_ranks_say_what_compare_says(folders: list[Path]) -> None:
+    board = ambiguous(folders)
+    metric = "flip_rate"
+    standings = {standing.entry.submission.folder.name: standing for standing in board.standings(metric)}
+    values = {entry.model: row.estimate for entry in board.entries if (row := entry.measured.get(metric, type="type1"))}
+    ordering = board.ordering(metric, values)
+    tests = compare(folders, metrics=[metric]).tests
+    found = {}
+    for test in tests:
+        if test.row.group == "type=type1":
+            pair = tuple(name.rsplit("(", 1)[1].rstrip(")") for name in (test.first, test.second))
+            models = tuple(standings[name].entry.model for name in pair)
+            ahead = ordering.ahead(*models)
+            assert abs(ahead.value) == pytest.approx(abs(test.row.value)) and ahead.p == test.difference.p
+            first, second = (standings[name].rank for name in pair)
+            assert first is not None and second is not None
+            apart = first.worst < second.best or second.worst < first.best
+            assert apart == is_detected(ahead) == test.detected, pair
+            found[pair] = apart
+    assert found == {("some", "more"): True, ("some", "same"): False, ("more", "same"): True}
+    assert ordering.paired
+
+
+def test_runs_that_cannot_be_paired_are_told_apart_by_their_intervals(folders: list[Path], tmp_path: Path) -> None:
+    other = audit("planted:strength=1", limit=30, resamples=20, out=tmp_path / "other", progress=False)
+    (part,) = [part for part in other.parts if part.dataset == "builtin"]
+    rivals = Rivals((("a", folders[0]), ("b", Path(other.path))), part.dataset, "mcq", ("flip_rate",), 0.95)
+    values = {"a": Estimate(0.1, 0.05, 0.15, 0.95, 50, ""), "b": Estimate(0.5, 0.45, 0.55, 0.95, 50, "")}
+    apart, paired = differences(rivals, "flip_rate", "type1", values)
+    assert not paired and is_detected(apart["a", "b"]) and apart["a", "b"].value == pytest.approx(-0.4)
+    assert Run(folders[0]).parts
+
+
+def test_pronouns_tell_boards_of_one_dataset_apart(folders: list[Path], tmp_path: Path) -> None:
+    for name, pronouns in (("she", "he,she"), ("they", "he,they")):
+        audit("planted", limit=30, resamples=20, pronouns=pronouns.split(","), out=tmp_path / name, progress=False)
+    titles = {board.dataset_title for board in boards(read_submissions([tmp_path / "she", tmp_path / "they"]).entries)}
+    named = {title for title in titles if title.startswith("builtin")}
+    assert len(named) == 2 and any("he, she" in title for title in named) and any("he, they" in t for t in named)
