@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = {
-    "builtin": ["smollm2", "--task", "next-word", "--task", "mcq"],
+    "builtin": ["smollm2", "--data", "builtin", "--task", "next-word", "--task", "mcq"],
     "winobias": ["smollm2", "--data", "winobias", "--estimator", "perplexity", "--estimator", "renyi"],
     "synthbias": ["planted:strength=1.5,bias=0.4", "--data", "synthbias"],
     "winoidentity": ["planted", "--data", "winoidentity"],

@@ -68,6 +68,11 @@ def test_the_wheel_works_in_an_empty_environment_without_extras(wheel: Path, tmp
     assert "matplotlib: pip install 'equipoise[figures]'" in figures.stderr
     survey = python(start, "build", "survey", "folder")
     assert survey.returncode == 2 and "pip install 'equipoise[builder]'" in survey.stderr
+    rehearsed = python(start, "build", "simulate", "folder")
+    assert rehearsed.returncode == 2 and "pip install 'equipoise[builder]'" in rehearsed.stderr
+    viewed = python(start, "view", "run")
+    assert viewed.returncode == 2 and "pip install 'equipoise[view]'" in viewed.stderr
+    assert python(start, "view", "run", "--export", "site").returncode == 0, "static pages need no server"
 
 
 def test_every_module_with_an_extra_is_in_that_extra() -> None:

@@ -89,8 +89,7 @@ def audit(
         manifest = describe(engine, datasets, tasks, asdict(settings))
         folder.begin(manifest, replacing=replace)
         with ScoreStore(folder.scores) as store:
-            texts = TextStore(folder.reasoning)
-            answers = []
+            texts, answers = TextStore(folder.reasoning), []
             for (dataset, asked), until in zip(product(datasets, tasks), asked_until, strict=True):
                 engine.prepare(dataset.examples)
                 key = RunKey(engine.name, dataset.name, asked.name)
@@ -112,9 +111,10 @@ def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **ch
         settings, parts = Settings.again(run.manifest.settings, **choices), list(run.answers())
         # Notes on the earlier measurements are written again where they still hold.
         notes = [note for note in run.manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
-        manifest = with_fields(run.manifest, settings=asdict(settings), notes=notes)
+        manifest, examples = with_fields(run.manifest, settings=asdict(settings), notes=notes), run.examples
+        del run  # and with it the table of outcomes, which is as large as all that follows
         measured, notes = measured_tables(parts, settings.plan, manifest, shown(progress))
-        return written(folder, measured, manifest, notes, examples=run.examples)
+        return written(folder, measured, manifest, notes, examples=examples)
 
 
 @takes(MeasuringOptions)

@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -33,10 +34,8 @@ EXTRAS = {
     "ray": "ray",
     **dict.fromkeys(("peft", "trl"), "train"),
     **dict.fromkeys(("mlflow", "wandb", "tensorboardX"), "trackers"),
-    **dict.fromkeys(
-        ("alembic", "fastapi", "psycopg", "python_multipart", "multipart", "sqlalchemy", "uvicorn"),
-        "builder",
-    ),
+    **dict.fromkeys(("fastapi", "uvicorn"), "view"),
+    **dict.fromkeys(("alembic", "psycopg", "python_multipart", "multipart", "sqlalchemy"), "builder"),
 }
 """Modules that come with an extra -> the extra."""
 
@@ -94,7 +93,7 @@ def _explained() -> Iterator[None]:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
-        fail(f"this needs the package {package}: pip install 'equipoise[{EXTRAS[package]}]'")
+        fail(f"this needs the package {package}: pip install 'equipoise[{_extra(package, error)}]'")
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             fail(f"the disk is full{_at(error)}; finished work is saved: free some space and run the command again")
@@ -103,6 +102,12 @@ def _explained() -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         fail(NO_MEMORY)
+
+
+def _extra(package: str, error: ModuleNotFoundError) -> str:
+    """Return the extra that has the package, and all else that the command needs: surveys are served as well."""
+    modules = {frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)}
+    return "builder" if any(name.startswith("equipoise.builder") for name in modules) else EXTRAS[package]
 
 
 def in_options(error: EquipoiseError) -> str:

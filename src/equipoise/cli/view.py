@@ -61,9 +61,6 @@ def view(
     the same one.
     """
     from ..metrics.requirement import parse_requirement
-    from ..serving import listening, serve_at
-    from ..view.app import Viewer, view_app
-    from ..view.guard import Door
     from ..view.index import Index
 
     index = Index(folder)
@@ -71,6 +68,10 @@ def view(
     if export is not None:
         _write(index, export, limits, quiet=quiet)
         return
+    from ..serving import listening, serve_at
+    from ..view.app import Viewer, view_app
+    from ..view.guard import Door
+
     token = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
     if len(token) < SHORTEST or not token.replace("-", "").replace("_", "").isalnum():
         raise EquipoiseError(f"{TOKEN} needs at least {SHORTEST} letters and digits, such as a random word")

@@ -55,6 +55,7 @@ class _Item:
     stereotype: int | None
     kind: str
     pair: str
+    unmentioned: tuple[str, ...]
     groups: Mapping[str, str]
     slots: Mapping[str, str] = field(default_factory=dict)
 
@@ -143,8 +144,9 @@ def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns, 
     stereotype = as_stereotype(cells.get("stereotype"), listed, gold)
     if stereotype is None:
         stereotype = occupations.stereotyped(listed, gender)
-    # In order of mention, as in the other datasets: `position` and the signed UCerF go by it.
-    order = _order_of_mention(text, listed)
+    # In order of mention, as in the other datasets, where all are mentioned: `position` and the signed UCerF go by it.
+    starts = [_first_mention(text, candidate) for candidate in listed]
+    order = sorted(range(len(listed)), key=lambda index: starts[index]) if min(starts) >= 0 else [*range(len(listed))]
     return _Item(
         where=where,
         id=as_label("id", cells.get("id")) or f"{default_id}{cells.get('variant', '')}",
@@ -158,17 +160,10 @@ def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns, 
         stereotype=None if stereotype is None else order.index(stereotype),
         kind=kind or ("type2" if answerable else "type1"),
         pair=as_label("pair", cells.get("pair")),
+        unmentioned=tuple(name for name, start in zip(listed, starts, strict=True) if start < 0),
         groups={group: as_label(group, cells.get(f"group:{group}")) for group in used.groups},
         slots=slots,
     )
-
-
-def _order_of_mention(text: str, candidates: Sequence[str]) -> list[int]:
-    """Return the candidates' indices by first mention; as listed where one of them is not in the text."""
-    starts = [_first_mention(text, candidate) for candidate in candidates]
-    if min(starts) < 0:
-        return list(range(len(candidates)))
-    return sorted(range(len(candidates)), key=lambda index: starts[index])
 
 
 def _first_mention(text: str, candidate: str) -> int:
@@ -290,8 +285,7 @@ def _item_faults(item: _Item, members: Sequence[_Item]) -> Iterator[Fault]:
         yield Fault(item.where, "not a minimal pair", what, "kept as the table says")
     if len(members) == 1:
         yield Fault(item.where, "not a minimal pair", "no row differs from it only in the pronoun", "kept, unpaired")
-    for candidate in item.candidates:
-        if _first_mention(item.text, candidate) < 0:
-            what = f"candidate {candidate!r} is not in the sentence"
-            yield Fault(item.where, "candidate not mentioned", what, "kept; candidates stay in the table's order")
+    for candidate in item.unmentioned:
+        what = f"candidate {candidate!r} is not in the sentence"
+        yield Fault(item.where, "candidate not mentioned", what, "kept; candidates stay in the table's order")
     yield from third_occupations(item.where, item.text, item.candidates)

@@ -1,7 +1,8 @@
 """Post-hoc calibration: maps from a stated probability to one that comes true as often as it says.
 
-The only file that uses scikit-learn. A map is fitted on labels `y` and probabilities `p`, and is a pure function of p;
-`parameters` say all there is to know of it. Fitting needs both labels.
+The only file that uses scikit-learn; it is imported where a map is fitted, because that takes half a second. A map is
+fitted on labels `y` and probabilities `p`, and is a pure function of p; `parameters` say all there is to know of it.
+Fitting needs both labels.
 """
 
 from __future__ import annotations
@@ -12,10 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgWarning
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from ..records import Floats, UndefinedMetric
@@ -68,6 +65,8 @@ def fit_temperature(y: Floats, p: Floats) -> CalibrationMap:
 
 def fit_isotonic(y: Floats, p: Floats) -> CalibrationMap:
     """Return the best rising step map, constant beyond the probabilities seen (Zadrozny and Elkan 2002)."""
+    from sklearn.isotonic import IsotonicRegression
+
     _both_labels(y)
     fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(p, y)
     knots = {"p": fitted.X_thresholds_.tolist(), "to": fitted.y_thresholds_.tolist()}
@@ -109,6 +108,10 @@ def _both_labels(y: Floats) -> None:
 
 def _logistic(features: Floats, y: Floats, *, shifted: bool = True) -> tuple[Floats, float]:
     """Return weights and intercept of a logistic regression without penalty."""
+    from scipy.linalg import LinAlgWarning
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
     _both_labels(y)
     if not features.shape[1]:
         rate = float(y.mean())

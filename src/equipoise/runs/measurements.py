@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import IO, Any, get_args
 
 import numpy as np
@@ -111,19 +112,10 @@ def measurements_frame(measurements: Iterable[Measurement]) -> pd.DataFrame:
 
 def measurements_from_frame(frame: pd.DataFrame) -> list[Measurement]:
     """Return the rows of `measurements.csv` as measurements."""
-    rows: Iterable[Any] = frame.itertuples(index=False)
-    return [
-        Measurement(
-            row.metric,
-            row.model,
-            row.dataset,
-            row.task,
-            row.group,
-            Estimate(row.value, row.low, row.high, row.level, row.n, row.method, row.p, row.p_corrected),
-            row.better,
-        )
-        for row in rows
-    ]
+    # Lists column by column: a row of pandas takes ten times as long to make.
+    estimates = map(Estimate, *(frame[field.name].tolist() for field in fields(Estimate)))
+    about = [frame[name].tolist() for name in ("metric", "model", "dataset", "task", "group")]
+    return list(map(Measurement, *about, estimates, frame["better"].tolist()))
 
 
 def read_measurements(file: IO[bytes]) -> pd.DataFrame:

@@ -311,7 +311,9 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
     """Return the outcomes of one dataset and task, read back from the table; ValueError where they cannot be right."""
 
     def text(name: str) -> Any:
-        return frame[name].fillna("").to_numpy(dtype=object)
+        # Equal texts are one object: the groups of a million rows are a few hundred.
+        codes, texts = pd.factorize(frame[name].fillna(""))
+        return texts.to_numpy(dtype=object)[codes]
 
     marker = "logprobs_with_marker"
     places: dict[str, Any] = {"letters": text("letters")} if "letters" in frame else {}
@@ -330,7 +332,7 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         gold=frame["gold"].to_numpy(dtype=np.int64),
         stereotype=frame["stereotype_index"].to_numpy(dtype=np.int64),
         answerable=frame["answerable"].to_numpy(dtype=bool),
-        groups={name: text(name) for name in groups if name in frame and (text(name) != "").any()},
+        groups={name: text(name) for name in groups if name in frame and frame[name].fillna("").ne("").any()},
         flags=text("flags"),
         logprobs_with_marker=np.stack(frame[marker].to_list()) if _has_values(frame, marker) else None,
         reductions={name: frame[name].to_numpy(dtype=np.float64) for name in SUMMARIES if _has_values(frame, name)},

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from ..records import Floats
 
@@ -53,7 +53,7 @@ def column_spearman(first: Floats, second: Floats) -> Floats:
     missing = np.isnan(first) | np.isnan(second)
     ranks = []
     for values in (first, second):
-        rank = rankdata(np.round(np.where(missing, np.nan, values), 12), axis=0, nan_policy="omit")
+        rank = pd.DataFrame(np.round(np.where(missing, np.nan, values), 12)).rank().to_numpy()
         ranks.append(np.where(missing, 0.0, rank - np.nanmean(np.where(missing, np.nan, rank), axis=0)))
     a, b = ranks
     return _ratio((a * b).sum(axis=0), (a * a).sum(axis=0) * (b * b).sum(axis=0))

@@ -344,17 +344,14 @@ def boards(entries: Iterable[Entry], *, level: float = 0.95) -> list[Board]:
 
 def metric_names(several: Iterable[Board]) -> list[MetricName]:
     """Return the leading metrics that some board has, in the order of the table of metrics."""
-    names = dict.fromkeys(
-        name
-        for board in several
-        for entry in board.entries
-        for name in entry.measured.metrics
-        if entry.measured.get(name, type=board.kind) is not None
-    )
+    shown = [(board.kind, entry.measured) for board in several for entry in board.entries]
     leading = []
+    names = dict.fromkeys(name for _, measured in shown for name in measured.metrics)
     for name in sorted(names, key=lambda name: (metric_place(name), name)):
         metric = metric_of(name)
-        if metric is not None and metric.leading:
+        if metric is None or not metric.leading:
+            continue
+        if any(measured.get(name, type=kind) for kind, measured in shown):
             suffix = name[len(metric.name) + 1 :].replace("_", "-")
             estimator = suffix or (PERPLEXITY.name if metric.estimated else "")
             leading.append(MetricName(name, metric.label, estimator, metric.better, metric.summary))

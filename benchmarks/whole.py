@@ -1,0 +1,219 @@
+"""What do whole commands take, phase by phase, in processor time and memory, and how does it grow? No model needed.
+
+    python benchmarks/whole.py [--case 10000 100000 1000000 synthbias winoidentity] [--runs 50] [--against OTHER_TREE]
+
+A number is the rows of a user's table; `synthbias` and `winoidentity` need the real sentences (EQUIPOISE_DATA). A
+planted engine answers. Each command is a process of its own: `audit` without a page, the same again from its kept
+scores, `measure`, `report`, `compare` of two such runs, `--help`, and a leaderboard of `--runs` small runs. `--against`
+names another checkout, which is measured in turn with this one. A command that takes longer than `--cap` seconds is
+ended, and its case with it. Seconds are of the processor; what is in no phase is start: Python, imports, and the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import functools
+import importlib
+import itertools
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from shared.options import parsed
+
+ROOT = Path(__file__).resolve().parent.parent
+CASES = ("10000", "100000", "1000000", "synthbias", "winoidentity")
+VERBS = ("told", "asked", "called", "met", "thanked", "helped", "paid", "hired", "warned", "visited")
+ENDS = ("was late", "needed a rest", "had a plan", "was early", "wanted tea", "knew the way", "had the keys")
+PHASES = ("start", "load", "plan", "score", "measure", "write", "page")
+WATCHED = {
+    "equipoise.settings:Settings.datasets": "load",
+    "equipoise.run:open_engine": "load",
+    "equipoise.runs.folder:RunFolder.frame": "load",
+    "equipoise.runs.folder:RunFolder.outcomes_of": "load",
+    "equipoise.run:_answers": "plan",
+    "equipoise.scoring.score_store:ScoreStore._score": "score",
+    "equipoise.run:measured_tables": "measure",
+    "equipoise.runs.folder:RunFolder.commit": "write",
+    "equipoise.report:run_page": "page",
+    "equipoise.report:comparison_page": "page",
+}
+"""What is timed -> its phase; a phase within another one counts by itself."""
+
+
+class Clock:
+    """Adds up the processor time of each phase."""
+
+    def __init__(self) -> None:
+        self.spent: Counter[str] = Counter()
+        self._stack = ["start"]
+        self._last = 0.0
+
+    def turn(self, phase: str | None) -> None:
+        """Begin a phase within the current one; None ends it."""
+        now = time.process_time()
+        self.spent[self._stack[-1]] += now - self._last
+        self._last = now
+        if phase is None:
+            self._stack.pop()
+        else:
+            self._stack.append(phase)
+
+    def timed(self, function: Callable[..., Any], phase: str) -> Callable[..., Any]:
+        """Return the function, timed."""
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            self.turn(phase)
+            try:
+                return function(*arguments, **named)
+            finally:
+                self.turn(None)
+
+        return call
+
+
+def inside(words: Sequence[str], note: Path) -> None:
+    """Run a command in this process, and note what each phase took."""
+    clock = Clock()
+    if words[0] in ("audit", "measure", "report", "compare"):
+        for place, phase in WATCHED.items():
+            module, _, name = place.partition(":")
+            if phase == "page" and words[0] not in ("report", "compare"):
+                continue  # it would be imported for nothing
+            owner: Any = importlib.import_module(module)
+            *path, last = name.split(".")
+            for part in path:
+                owner = getattr(owner, part)
+            setattr(owner, last, clock.timed(getattr(owner, last), phase))
+    sys.argv = ["equipoise", *words]
+    from equipoise.__main__ import main
+
+    code: Any = 0
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code
+    clock.turn("start")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    note.write_text(json.dumps({"code": code or 0, "GiB": peak, **clock.spent}), encoding="utf-8")
+
+
+def run(words: Sequence[str], tree: Path, cap: float) -> dict[str, float] | None:
+    """Return what each phase of a command took with a tree's package, and its memory; None where it took too long."""
+    with tempfile.TemporaryDirectory() as scratch:
+        note = Path(scratch) / "note.json"
+        command = [sys.executable, __file__, "--inside", str(note), *words]
+        environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
+        try:
+            subprocess.run(command, env=environment, timeout=cap, check=True, stdout=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            return None
+        taken: dict[str, float] = json.loads(note.read_text(encoding="utf-8"))
+    if taken.pop("code"):
+        raise SystemExit(f"equipoise {' '.join(words)} failed")
+    return taken
+
+
+def write_table(path: Path, rows: int) -> None:
+    """Write a table of that many rows: two pronouns a sentence, 45% ambiguous, no sentence twice."""
+    from equipoise.datasets.occupations import OCCUPATIONS
+
+    people = itertools.permutations(OCCUPATIONS, 2)
+    sentences = itertools.product(VERBS, ENDS, people)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("text", "pronoun", "option_1", "option_2", "gold", "type"))
+        for number in range(rows // 2):
+            verb, end, (first, second) = next(sentences, (VERBS[0], ENDS[0], ("nurse", "driver")))
+            ambiguous = number % 20 < 9
+            day = f"on day {number}"
+            for pronoun in ("he", "she"):
+                text = f"The {first} {verb} the {second} {day} because {pronoun} {end}."
+                writer.writerow((text, pronoun, first, second, "" if ambiguous else first, 1 if ambiguous else 2))
+
+
+def commands(case: str, folder: Path) -> list[tuple[str, list[str]]]:
+    """Return the commands of a case by name; its runs go into the folder."""
+    data = case
+    if case.isdigit():
+        data = str(folder.parent / f"table{case}.csv")
+        if not Path(data).is_file():
+            write_table(Path(data), int(case))
+    first, second = (str(folder / name) for name in ("first", "second"))
+    quick = ["--quiet", "--no-html"]
+    audit = ["audit", "planted:noise=1", "--data", data, "--out", first, *quick]
+    other = ["audit", "planted:noise=1,seed=2", "--data", data, "--out", second, *quick]
+    return [
+        ("audit", audit),
+        ("audit again", audit),
+        ("measure", ["measure", first, *quick]),
+        ("report", ["report", first, "--quiet"]),
+        ("(second run)", other),
+        ("compare", ["compare", first, second, "--out", str(folder / "compare.html"), "--quiet"]),
+    ]
+
+
+def show(case: str, name: str, tree: str, taken: dict[str, float] | None, cap: float) -> None:
+    """Print a row of the table."""
+    if taken is None:
+        print(f"| {case} | {name} | {tree} | not finished in {cap:.0f} s |", flush=True)
+        return
+    total = sum(taken.get(phase, 0.0) for phase in PHASES)
+    cells = [f"{taken[phase]:.1f}" if phase in taken else "" for phase in PHASES]
+    print(f"| {case} | {name} | {tree} | {total:.1f} | {' | '.join(cells)} | {taken['GiB']:.2f} |", flush=True)
+
+
+def small_runs(folder: Path, count: int) -> Path:
+    """Return a folder with that many small runs, each with its page."""
+    from equipoise.report import write_run_page
+    from equipoise.run import audit
+
+    for seed in range(count):
+        made = audit(f"planted:noise=1,seed={seed}", data="builtin", limit=40, resamples=100, out=folder / f"run{seed}")
+        write_run_page(made)
+    return folder
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--case", nargs="+", default=list(CASES))
+    parser.add_argument("--runs", type=int, default=50, help="runs of the leaderboard; 0: none")
+    parser.add_argument("--against", type=Path, help="another checkout, measured in turn")
+    parser.add_argument("--cap", type=float, default=960, help="most seconds of a command")
+    chosen = parsed(parser, case=["40"], runs=2)
+    trees = {**({"before": chosen.against.resolve()} if chosen.against else {}), "now": ROOT}
+    print(f"| case | command | tree | all | {' | '.join(PHASES)} | GiB |\n|---|---|---|{'---:|' * (len(PHASES) + 2)}")
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, tree in trees.items():
+            show("", "--help", name, run(["--help"], tree, chosen.cap), chosen.cap)
+        if chosen.runs:
+            runs = small_runs(Path(scratch) / "small", chosen.runs)
+            for name, tree in trees.items():
+                words = ["leaderboard", str(runs), "--out", str(Path(scratch) / f"site-{name}"), "--quiet"]
+                show(f"{chosen.runs} runs", "leaderboard", name, run(words, tree, chosen.cap), chosen.cap)
+        for case in chosen.case:
+            going = dict(trees)
+            listed = {name: commands(case, Path(scratch) / f"{case}-{name}") for name in trees}
+            for place, (command, _) in enumerate(listed["now"]):
+                for name, tree in list(going.items()):
+                    taken = run(listed[name][place][1], tree, chosen.cap)
+                    show(case, command, name, taken, chosen.cap)
+                    if taken is None:
+                        del going[name]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--inside"]:
+        inside(sys.argv[3:], Path(sys.argv[2]))
+    else:
+        main()
