@@ -136,24 +136,6 @@ def test_imbalance_is_how_far_a_workforce_is_from_half_women() -> None:
     np.testing.assert_allclose(imbalance, [0.8, 0.96, np.nan])
 
 
-@pytest.fixture
-def marked(make_outcomes) -> Outcomes:
-    """Six sentences about a nurse without a marker, four of them also with one of two markers."""
-    rows = [
-        row(f"s{n}+{marker}", 0.5 + n / 20, 0.5 - n / 20, gold=0, gender="male", marker=marker, **facts)
-        | {"occupation": "nurse", "side": "female", "stereotype": "anti"}
-        for n in range(6)
-        for marker, facts in (
-            ("", {"augmentation": "none"}),
-            ("old", {"augmentation": "R", "attribute": "age", "privilege": "disadvantaged"}),
-            ("young", {"augmentation": "R", "attribute": "age", "privilege": "privileged"}),
-        )
-        if n < 4 or not marker
-    ]
-    outcomes = make_outcomes(rows)
-    return replace(outcomes, cluster_id=np.array([name.partition("+")[0] for name in outcomes.set_id], dtype=object))
-
-
 def test_variants_are_items_of_data_in_which_some_are_marked(marked: Outcomes) -> None:
     plain = np.flatnonzero(marked.group("marker") == "")
     assert Items(marked).applicable["variants"].all()

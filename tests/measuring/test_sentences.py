@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,24 +23,6 @@ def identity_rows(outcomes: Outcomes, plan: Plan, sample: Sample | None = None) 
 
 def row(pair: str, *probs: float, **facts: Any) -> dict[str, Any]:
     return {"pair": pair, "probs": probs, **facts}
-
-
-@pytest.fixture
-def marked(make_outcomes) -> Outcomes:
-    """Six sentences about a nurse without a marker, four of them also with one of two markers."""
-    rows = [
-        row(f"s{n}+{marker}", 0.5 + n / 20, 0.5 - n / 20, gold=0, gender="male", marker=marker, **facts)
-        | {"occupation": "nurse", "side": "female", "stereotype": "anti"}
-        for n in range(6)
-        for marker, facts in (
-            ("", {"augmentation": "none"}),
-            ("old", {"augmentation": "R", "attribute": "age", "privilege": "disadvantaged"}),
-            ("young", {"augmentation": "R", "attribute": "age", "privilege": "privileged"}),
-        )
-        if n < 4 or not marker
-    ]
-    outcomes = make_outcomes(rows)
-    return replace(outcomes, cluster_id=np.array([name.partition("+")[0] for name in outcomes.set_id], dtype=object))
 
 
 def test_a_deviation_is_over_the_sentences_of_its_augmentation(marked: Outcomes) -> None:

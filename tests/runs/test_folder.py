@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from equipoise import audit, load, remeasure
-from equipoise.datasets import open_dataset
 from equipoise.records import (
-    ABSENT,
     OtherRunError,
-    Outcomes,
-    Prompt,
     RunError,
     RunManifest,
-    Score,
 )
 from equipoise.runs.folder import RunFolder, default_folder
-from equipoise.scoring.engine import Engine
 from equipoise.settings import Settings
-from equipoise.tasks import open_task
 
 SETTINGS = {"level": 0.95, "resamples": 2, "seed": 0}
 MANIFEST = RunManifest("m", {"weights": "w"}, {}, {}, SETTINGS, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00")
@@ -115,38 +106,6 @@ def test_a_run_of_other_weights_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(OtherRunError, match="holds another run: the model m has other weights; choose another out, or"):
         folder.begin(replace(MANIFEST, engine={"weights": "others"}))
     assert folder.manifest().engine == {"weights": "w"}
-
-
-def scores_of(engine: Engine, prompts: Sequence[Prompt]) -> list[Score]:
-    (scores,) = engine.score([prompts])
-    return list(scores)
-
-
-def outcomes() -> Iterator[Outcomes]:
-    """Yield real outcomes of both tasks, and some that are hard to keep."""
-    from equipoise.scoring.planted import PlantedEngine
-
-    examples = open_dataset("builtin").limited(9).examples
-    for name in ("next-word", "mcq"):
-        engine = PlantedEngine(noise=0.3)
-        engine.prepare(examples)
-        scorer = partial(scores_of, engine)
-        yield open_task(name).run(examples, scorer=scorer, writer=lambda contexts, limit: {})
-    text = np.array(["", "a\nb"], dtype=object)
-    yield Outcomes(
-        example_id=np.array(["1", "NaN"], dtype=object),
-        variant=text,
-        set_id=np.array(["01", "None"], dtype=object),
-        cluster_id=np.array(["null", "1e5"], dtype=object),
-        sides=np.array(["male|female", ""], dtype=object),
-        probs=np.array([[1.0, 0.0], [1 / 3, 2 / 3]]),
-        logprobs=np.array([[-1e-17, -745.1332191019412], [-0.1, -1e300]]),
-        gold=np.array([ABSENT, 1]),
-        stereotype=np.array([0, ABSENT]),
-        answerable=np.array([False, True]),
-        groups={"side": np.array(["", "naïve"], dtype=object), "stereotype": np.array(["pro", ""], dtype=object)},
-        flags=np.array(["split-join", ""], dtype=object),
-    )
 
 
 def test_the_default_folder_is_the_same_for_the_same_command() -> None:
