@@ -9,7 +9,7 @@ WORKERS ?= 2
 SELECT ?= -m "not slow"
 
 .DEFAULT_GOAL := help
-.PHONY: help audit test everything lint types tests format reference tutorials hooks harness lock bench newcomer wheel docs clean
+.PHONY: help audit test everything accept lint types tests format reference tutorials hooks harness lock bench newcomer wheel docs clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,6 +38,9 @@ tests: $(STAMP)
 format: $(STAMP) ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+accept: $(STAMP) ## show how what is printed of planted models has changed, and keep it
+	$(BIN)/python tests/parts/planted_headlines.py
 
 reference: $(STAMP) ## write the reference pages anew from the code
 	$(BIN)/python docs/generate.py

@@ -1,318 +1,319 @@
-"""Does the test suite notice small mistakes? Makes one at a time, runs the tests of its room, and counts survivors.
+"""Do the tests notice small mistakes? Makes one at a time anywhere in the package, runs tests, and counts survivors.
 
-python benchmarks/mutations.py [--sample 60] [--seed 0] [--only metrics stats] [--workers 1]
+python benchmarks/mutations.py [--count 150] [--seed 0] [--results results.jsonl] [--only stats media] [--workers 1]
 
-A mutation changes one comparison, operator, constant or boolean in a file of the rooms below. It is killed if a test of
-the room fails, or if they run into the time limit. Each runs on a copy of the package. Mistakes that once went
-unnoticed are tried every time. The tests of each room must first pass without a mutation.
+Modules are drawn in a random order, each once before any comes again; then a kind of mistake, then one of that kind.
+The module's own tests come first (tests/test_mirror.py says which), then those of its room, without the slow ones. A
+mistake is killed when a test fails that passes without it, or when the tests run into the time limit. Everything runs
+on a copy of the tree. What was tried is kept in the results, one line each: the same command goes on where it stopped.
+`--try FILE` tries the mistakes of such a file again, or those written by hand: module, before and after.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
+import hashlib
+import importlib
+import json
 import os
 import random
+import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from shared.mutants import Mutant, mutants
 from shared.options import parsed
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = {
-    "metrics": (
-        (
-            "metrics/fairness.py",
-            "metrics/calibration.py",
-            "metrics/confidence.py",
-            "metrics/groups.py",
-            "metrics/sides.py",
-            "metrics/identities.py",
-        ),
-        (
-            "tests/metrics",
-            "tests/test_invariants.py",
-            "tests/measuring/test_sets.py",
-            "tests/measuring/test_double_disadvantage.py",
-        ),
-    ),
-    "stats": (
-        (
-            "stats/bootstrap.py",
-            "stats/bounded.py",
-            "stats/maximum.py",
-            "stats/paired.py",
-            "stats/sequential.py",
-            "stats/resampling.py",
-            "stats/means.py",
-        ),
-        ("tests/stats/test_pinned_intervals.py", "tests/stats"),
-    ),
-    "measuring": (
-        (
-            "measuring/items.py",
-            "measuring/cells.py",
-            "measuring/measure.py",
-            "measuring/evidence.py",
-            "measuring/identities.py",
-            "measuring/sentences.py",
-            "measuring/changes.py",
-        ),
-        ("tests/measuring/test_pinned.py", "tests/measuring", "tests/stats/test_bounded.py"),
-    ),
-    "tasks": (
-        ("tasks/next_word.py", "tasks/multiple_choice.py", "tasks/pronoun_cloze.py", "tasks/outcomes.py"),
-        ("tests/tasks", "tests/datasets/test_classification.py"),
-    ),
-    "store": (("scoring/score_store.py",), ("tests/scoring/test_score_store.py",)),
-    "packing": (("scoring/packing/prefix_tree.py", "scoring/packing/shape.py"), ("tests/scoring/packing",)),
-    "datasets": (
-        (
-            "datasets/winobias.py",
-            "datasets/synthbias.py",
-            "datasets/identity.py",
-            "datasets/user_table.py",
-            "datasets/sentence_pairs.py",
-        ),
-        ("tests/datasets",),
-    ),
-    "gate": (("verdict/gate.py",), ("tests/verdict/test_gate.py",)),
-    "clean": (("builder/verdict/consensus.py", "builder/verdict/cleaning.py"), ("tests/builder/verdict",)),
-}
-"""Room -> its files, and the tests that should notice."""
-
-KNOWN = (
-    ("metrics", "metrics/confidence.py", "/ (referent + other)", "/ (referent + other + 0.1)"),
-    ("metrics", "metrics/sides.py", "np.heaviside(p - 0.5, 0.5)", "p > 0.5"),
-    (
-        "metrics",
-        "metrics/sides.py",
-        'np.where(p > 0.5, first, np.where(p < 0.5, second, ""))',
-        "np.where(p > 0.5, first, second)",
-    ),
-    (
-        "stats",
-        "stats/maximum.py",
-        "(1 + int((defined >= largest - TIE).sum()))",
-        "int((defined >= largest - TIE).sum())",
-    ),
-    ("stats", "stats/sequential.py", "size <= 0.95 * units", "size <= units"),
-    ("tasks", "tasks/next_word.py", "return np.minimum(total, 0.0)", "return total"),
-    ("tasks", "tasks/pronoun_cloze.py", 'not in ("gender", "stereotype")', 'not in ("gender",)'),
-    ("datasets", "datasets/synthbias.py", '== ["female", "male"]', '!= [""] and len(members) == 2'),
-    ("store", "scoring/score_store.py", "os.fsync(self._file.fileno())", "self._file.fileno()"),
+PACKAGE = Path("src/equipoise")
+EQUIVALENT = Path(__file__).with_name("equivalent_mutations.toml")
+HEAVY = (
+    "numpy",
+    "pandas",
+    "pyarrow.parquet",
+    "scipy.stats",
+    "torch",
+    "transformers",
+    "pytest",
+    "rich.console",
+    "typer",
 )
-"""Mistakes that the tests once did not notice: room, file, text before and after. They are always tried."""
-
-EQUIVALENT = {
-    ("metrics/calibration.py", "y > 0.5"): "a label is 0 or 1",
-    ("metrics/calibration.py", "p > 0.5"): "a tie at exactly 0.5 is handled before",
-    ("metrics/calibration.py", "1.0", "np.where(impossible, 1.0"): "an impossible label has no weight, or makes it NaN",
-    ("metrics/calibration.py", "rng.random(len(p)) < p"): "a random number is never exactly p",
-    ("metrics/calibration.py", "1", ".reshape(len(p), -1)"): "any negative number stands for the missing one",
-    ("metrics/fairness.py", "desirability + 1"): "only differences are taken of it",
-    ("metrics/fairness.py", "1", "(desirability + 1)"): "only differences are taken of it",
-    ("stats/bootstrap.py", "0", "joint * (int(other.max(initial=0)) + 1)"): "any number above all others will do",
-    ("stats/bootstrap.py", "1", "joint * (int(other.max(initial=0)) + 1)"): "any number above all others will do",
-    ("stats/bootstrap.py", "joint * (int(other.max(initial=0)) + 1) + other"): "either tells all pairs apart",
-    ("stats/bootstrap.py", "1", "CHUNK_BYTES //"): "a bound on memory: columns are drawn one by one",
-    ("stats/bootstrap.py", "4", "CHUNK_BYTES //"): "a bound on memory: columns are drawn one by one",
-    ("stats/bootstrap.py", "0.0", "if deviation > 0"): "without deviation every quantile is the same",
-    ("measuring/cells.py", "1", "prepend=-1"): "any number below all others will do",
-    ("measuring/items.py", "0", "np.empty(0) for name in"): "without sets no value is read",
-    ("stats/means.py", "1", "np.ones((len(table), 1))"): "any defined value will do",
-    ("stats/means.py", "1", "width = 1"): "no metric reads the number of resamples",
-    ("stats/means.py", "0 < low < step"): "a lower end of exactly 0 is 0 either way",
-    ("stats/paired.py", "first.clusters + side * clusters"): "a negative number counts from the end, to the same place",
-    ("stats/sequential.py", "means < 0"): "exactly 0 only at the lowest mean, where the search begins",
-    (
-        "stats/sequential.py",
-        "np.log1p(bets * (values - means)).cumsum().max(initial=0.0) < rich",
-    ): "never exactly so rich",
-    ("stats/sequential.py", "low < high"): "equal only where floor and ceiling are",
-    ("stats/bounded.py", "_log_wealth(sides, bets, places) < rich"): "a gambler is never exactly that rich",
-    ("stats/bounded.py", "4096", "lru_cache"): "the size of a cache",
-    ("stats/bounded.py", "1024", "lru_cache"): "the size of a cache",
-    ("stats/resampling.py", "1024", "lru_cache"): "the size of a cache",
-    ("stats/resampling.py", "1", "np.ones((len(table), 1))"): "any defined value will do",
-    ("stats/resampling.py", "2", "ndim = 2"): "only 1 is told from more",
-    ("stats/resampling.py", "2", "2**20"): "a bound on memory",
-    ("stats/resampling.py", "20", "2**20"): "a bound on memory",
-    ("stats/resampling.py", "128", "2**20"): "a bound on memory",
-    ("stats/resampling.py", "1024", "2**20"): "a bound on memory",
-    ("stats/resampling.py", "1024 * 2**20"): "a bound on memory",
-    ("stats/resampling.py", "0", "bytes: int = 0"): "a bound on memory",
-    ("stats/resampling.py", "2", "2 * narrow.nbytes"): "a bound on memory",
-    ("stats/resampling.py", "2 * narrow.nbytes"): "a bound on memory",
-    ("stats/resampling.py", "sum(batch.bytes for batch in batches.values()) > WAVE_BYTES"): "a bound on memory",
-    ("stats/resampling.py", "1", "CHUNK_BYTES //"): "a bound on memory",
-    ("stats/resampling.py", "4", "CHUNK_BYTES //"): "a bound on memory",
-    ("stats/resampling.py", "16", "digest_size=16"): "a longer name of the same column",
-    ("stats/resampling.py", "0", "np.empty((0, 0)"): "a batch without columns has no sums to read",
-    ("stats/resampling.py", "1", "self.width = 1"): "no metric reads the number of resamples",
-    ("stats/resampling.py", "2", "2 * int(inside.sum())"): "a choice between two ways to the same sums",
-    ("stats/resampling.py", "2 * int(inside.sum()) > clusters"): "a choice between two ways to the same sums",
-    ("stats/resampling.py", "2 * int(inside.sum())"): "a choice between two ways to the same sums",
-    ("verdict/gate.py", "1", "permutations=1"): "a gate uses no p-value",
-    ("verdict/gate.py", "1", "max(len(part.items), 1)"): "one item gives one set either way",
-    ("verdict/gate.py", "bound < tested.value"): "where they are equal the distance is 0, which is handled next",
-    ("scoring/packing/prefix_tree.py", "1", "lengths[:, None], tokens, -1)"): "any number that is not a token will do",
-    ("scoring/packing/prefix_tree.py", "1", "numbered = np.full("): "any number below all nodes will do",
-    ("scoring/packing/shape.py", "384", "DENSE_ROW_TOKENS"): "how much is computed at once changes no score",
-    ("scoring/packing/shape.py", "8192", "GPU_PASS_TOKENS"): "only whole rows count",
-    ("scoring/packing/shape.py", "32768", "SMALL_PASS_TOKENS"): "only whole rows count",
-    ("scoring/packing/prefix_tree.py", "0", "height: int = 0"): "a pass has at least one row and one token",
-    ("builder/verdict/consensus.py", "tally.coherent_no > tally.coherent_yes"): "a tie is no agreement, asked before",
-    ("builder/verdict/consensus.py", "tally.first_yes >= tally.first_no"): "both answers of a tie count alike",
-    ("builder/verdict/consensus.py", "tally.second_yes >= tally.second_no"): "both answers of a tie count alike",
-    ("datasets/synthbias.py", "first[left] < first[right]"): "two names never begin at the same place",
-    ("datasets/user_table.py", "1", "if match else -1"): "any negative number says that it is not there",
-    ("datasets/user_table.py", "4096", "lru_cache"): "the size of a cache",
-    ("datasets/user_table.py", "1", "copies[item.text, item.pronoun, asked] += 1"): "equal steps count the same copies",
-    ("datasets/user_table.py", "len(self._known) < 2**16"): "a bound on memory",
-    ("datasets/user_table.py", "2", "< 2**16"): "a bound on memory",
-    ("datasets/user_table.py", "16", "< 2**16"): "a bound on memory",
-    ("datasets/winobias.py", "starts[name] < pronoun_start"): "a name and a pronoun never begin at the same place",
-    ("datasets/winobias.py", "starts[line.referent] < starts[other]"): "two names never begin at the same place",
-    ("tasks/pronoun_cloze.py", "3", "FORMS[word][: 3"): "there are three forms",
-}
-"""Mutations that no test could see, so they are not drawn: file, text, and what else is in the line -> why."""
-
-COMPARISONS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
-OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Div}
-BOOLEANS = {ast.And: ast.Or, ast.Or: ast.And}
+"""What takes long to import and is not ours: imported once, and inherited by the process of every mistake."""
+LIMITS = {"own": 150.0, "room": 600.0}
+"""Seconds for the tests of a module, and for those of its room."""
 
 
-class Mutation(NamedTuple):
-    """One change: the file, the line, and the text before and after."""
+class Mistake(NamedTuple):
+    """A mutant of a module, with its number in the sample."""
 
-    room: str
-    file: str
-    line: int
-    before: str
-    after: str
-    source: str
+    number: int
+    module: str
+    mutant: Mutant
 
 
-def mutations(room: str, file: str) -> Iterator[Mutation]:
-    """Yield every mutation of a file."""
-    path = ROOT / "src" / "equipoise" / file
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        for change, undo in _changes(node):
-            before = ast.get_source_segment(text, node) or ""
-            change()
-            try:
-                if not _is_equivalent(file, before, text.splitlines()[node.lineno - 1]):
-                    yield Mutation(room, file, node.lineno, before, ast.unparse(node), ast.unparse(tree))
-            finally:
-                undo()
+def modules(root: Path) -> list[str]:
+    """Return the modules of the package by their paths in it; migrations are history."""
+    files = (file.relative_to(root / PACKAGE) for file in sorted((root / PACKAGE).rglob("*.py")))
+    return [file.as_posix() for file in files if "migrations" not in file.parts]
 
 
-def _is_equivalent(file: str, before: str, line: str) -> bool:
-    return any((file, before) == key[:2] and all(text in line for text in key[2:]) for key in EQUIVALENT)
+def drawn(root: Path, count: int, seed: int, only: Sequence[str]) -> Iterator[Mistake]:
+    """Yield the sample of a seed: modules in random order, of each one kind, of that one mutant."""
+    rng, equivalent = random.Random(seed), tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))["mutation"]
+    names = [name for name in modules(root) if not only or name.partition("/")[0] in only]
+    number = 0
+    while number < count:
+        for name in rng.sample(names, len(names)):
+            text = (root / PACKAGE / name).read_text(encoding="utf-8")
+            by_kind: dict[str, list[Mutant]] = {}
+            for mutant in mutants(text):
+                if not any(is_listed(row, name, mutant, text) for row in equivalent):
+                    by_kind.setdefault(mutant.kind, []).append(mutant)
+            mutant = rng.choice(by_kind[rng.choice(sorted(by_kind))]) if by_kind else None
+            if mutant is None or not mutant.changes(text):
+                continue
+            number += 1
+            yield Mistake(number, name, mutant)
+            if number == count:
+                return
 
 
-def _changes(node: ast.AST) -> Iterator[tuple[object, object]]:
-    """Yield (do, undo) for each way to change a node."""
-    if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
-        yield _swap(node.ops, 0, COMPARISONS[type(node.ops[0])]())
-    elif isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-        yield _set(node, "op", OPERATORS[type(node.op)]())
-    elif isinstance(node, ast.BoolOp):
-        yield _set(node, "op", BOOLEANS[type(node.op)]())
-    elif isinstance(node, ast.Constant) and type(node.value) in (int, float) and not isinstance(node.value, bool):
-        yield _set(node, "value", node.value + 1)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert):
-        yield _set(node, "operand", ast.UnaryOp(node.op, node.operand))
+def is_listed(row: dict[str, str], module: str, mutant: Mutant, text: str) -> bool:
+    """Return whether a row of the list of equivalent mutations is about this mutant."""
+    if (row["module"], row["before"], row["after"]) != (module, mutant.before, mutant.after):
+        return False
+    return row.get("line", "") in text.splitlines()[mutant.line - 1]
 
 
-def _swap(items: list[ast.cmpop], place: int, value: ast.cmpop) -> tuple[object, object]:
-    old = items[place]
-    return lambda: items.__setitem__(place, value), lambda: items.__setitem__(place, old)
+def written(root: Path, file: Path) -> Iterator[Mistake]:
+    """Yield the mistakes of a file of results, or written by hand; the text before must be there."""
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    for number, row in enumerate([row for row in rows if "module" in row and row.get("state") != "killed"], 1):
+        text = (root / PACKAGE / row["module"]).read_text(encoding="utf-8")
+        same = [m for m in mutants(text) if (m.before, m.after) == (row["before"], row["after"])]
+        by_hand = Mutant(
+            "by hand",
+            text[: text.find(row["before"])].count("\n") + 1,
+            row["before"],
+            row["after"],
+            text.replace(row["before"], row["after"], 1),
+        )
+        if row["before"] not in text:
+            print(f"{row['module']}: {row['before']!r} is not there any more")
+            continue
+        yield Mistake(number, row["module"], min(same, key=lambda m: abs(m.line - row.get("line", 0)), default=by_hand))
 
 
-def _set(node: ast.AST, name: str, value: object) -> tuple[object, object]:
-    old = getattr(node, name)
-    return lambda: setattr(node, name, value), lambda: setattr(node, name, old)
+def own_tests(root: Path, module: str) -> list[str]:
+    """Return the test files of a module: its mirror, or those that test_mirror.py names instead."""
+    sys.path.insert(0, str(root / "tests"))
+    mirror = importlib.import_module("test_mirror")
+    sys.path.pop(0)
+    names = [mirror.mirrored(module)]
+    folder = module.rpartition("/")[0]
+    for name in re.findall(r"[\w/]*test_\w+\.py", mirror.TESTED_THROUGH.get(module, "")):
+        names += [name, f"{folder}/{name}"]
+        folder = name.rpartition("/")[0] or folder
+    return [f"tests/{name}" for name in dict.fromkeys(names) if (root / "tests" / name).is_file()]
 
 
-def known(room: str, file: str, before: str, after: str) -> Mutation:
-    """Return a mutation given as text, which must be in the file once."""
-    text = (ROOT / "src" / "equipoise" / file).read_text(encoding="utf-8")
-    if text.count(before) != 1:
-        raise SystemExit(f"{file}: {before!r} occurs {text.count(before)} times, not once")
-    line = text[: text.index(before)].count("\n") + 1
-    return Mutation(room, file, line, before, after, text.replace(before, after))
+def room_tests(root: Path, module: str) -> list[str]:
+    """Return all test files of a module's room: those that name the module first, then its folder's."""
+    folder, _, name = module.removesuffix(".py").removesuffix("/__init__").rpartition("/")
+    room = root / "tests" / folder.partition("/")[0]
+    files = room.rglob("test_*.py") if folder and room.is_dir() else (root / "tests").glob("test_*.py")
+    near = re.compile(rf"\b{re.escape(folder.replace('/', '.'))}\.{name}\b|\bimport .*\b{name}\b")
+
+    def distance(file: Path) -> tuple[bool, bool, str]:
+        inside = file.parent == root / "tests" / folder
+        return not near.search(file.read_text(encoding="utf-8")), not inside, file.as_posix()
+
+    return [file.relative_to(root).as_posix() for file in sorted(files, key=distance)]
 
 
-def survives(mutation: Mutation, timeout: float) -> bool:
-    """Return whether the tests of the room pass although the file is changed."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "src"
-        shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
-        (copy / "equipoise" / mutation.file).write_text(mutation.source, encoding="utf-8")
-        environment = {**os.environ, "PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
+class Tree:
+    """A copy of the tree, in which one module at a time is another."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "tree"
+        hidden = shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".*_cache", "node_modules", "site", "dist")
+        shutil.copytree(ROOT, self.path, ignore=hidden)
+        self._output = folder / "output.txt"
+        self._edits = 0
+
+    def write(self, module: str, source: str) -> None:
+        """Put other code into a module, at a time of its own: Python tells compiled files by the second."""
+        file = self.path / PACKAGE / module
+        file.write_text(source, encoding="utf-8")
+        self._edits += 1
+        os.utime(file, (self._edits * 10.0 + 1e9,) * 2)
+
+    def tests(self, names: Sequence[str], limit: float, *options: str) -> tuple[int | None, str]:
+        """Return the exit status of pytest (None: the limit) and the first test that failed."""
+        child = os.fork()
+        if not child:
+            self._run([*names, "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", *options])
+        end = time.monotonic() + limit
+        while time.monotonic() < end:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                found = re.search(
+                    r"^(?:FAILED|ERROR) (\S+?\.py(?:::[^\n]*?)?)(?: - |$)",
+                    self._output.read_text(errors="replace"),
+                    re.M,
+                )
+                return os.waitstatus_to_exitcode(status), found[1] if found else ""
+            time.sleep(0.05)
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return None, "the time limit"
+
+    def _run(self, arguments: list[str]) -> None:
+        """Run pytest in this process, which was forked for it, and end it."""
+        os.setsid()
+        assert "equipoise" not in sys.modules, "the package must be imported anew"
+        output = os.open(self._output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for stream in (1, 2):
+            os.dup2(output, stream)
+        os.chdir(self.path)
+        os.environ["PYTHONPATH"] = str(self.path / "src")
+        sys.path[:0] = [str(self.path / "src")]
+        sys.argv = ["pytest", *arguments]
+        code = 3
         try:
-            ended = subprocess.run(
-                [*command, *ROOMS[mutation.room][1]], cwd=ROOT, env=environment, capture_output=True, timeout=timeout
+            import pytest
+
+            code = int(pytest.main(arguments))
+            sys.stdout.flush()
+        finally:
+            os._exit(code)
+
+
+def tried(tree: Tree, mistake: Mistake) -> dict[str, Any]:
+    """Return what became of a mistake: killed by its own tests or the room's, or survived."""
+    begun = time.monotonic()
+    text = (ROOT / PACKAGE / mistake.module).read_text(encoding="utf-8")
+    own, state, by, where = own_tests(tree.path, mistake.module), "survived", "", ""
+    for where, names in (("own", own), ("room", room_tests(tree.path, mistake.module))):
+        tree.write(mistake.module, mistake.mutant.source)
+        quick: tuple[str, ...] = ("-m", "not slow")
+        code, by = tree.tests(names, LIMITS[where], *quick) if names else (0, "")
+        if code == 5 and where == "own":  # the file has slow tests alone
+            quick = ()
+            code, by = tree.tests(names, LIMITS[where])
+        if code not in (0, 5):
+            tree.write(mistake.module, text)
+            # A failing test counts if it passes without the mistake, and the limit if all of them keep within it.
+            again = [by] if code is not None and "::" in by else names
+            plain, _ = tree.tests(again, LIMITS[where], *(() if "::" in by else quick))
+            state = "killed" if plain == 0 else "broken"
+            break
+    tree.write(mistake.module, text)
+    facts = mistake.mutant._asdict() | {"number": mistake.number, "module": mistake.module, "state": state}
+    del facts["source"]
+    return facts | {"where": where if by else "", "by": by, "seconds": round(time.monotonic() - begun, 1)}
+
+
+def tree_hash() -> str:
+    """Return a hash of the package and its tests: a sample is of one state of both."""
+    files = [file for name in ("src", "tests") for file in sorted((ROOT / name).rglob("*.py"))]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> str:
+    """Return how many were killed, by room and by kind, and each survivor."""
+    lines = []
+    for title, key in (
+        ("room", lambda row: row["module"].rpartition("/")[0].partition("/")[0]),
+        ("kind", lambda row: row["kind"]),
+    ):
+        every, dead = Counter(map(key, rows)), Counter(key(row) for row in rows if row["state"] == "killed")
+        lines += [
+            f"{title}: " + ", ".join(f"{name or 'root'} {dead[name]}/{every[name]}" for name in sorted(every)),
+            "",
+        ]
+    for row in rows:
+        if row["state"] != "killed":
+            lines.append(
+                f"{row['state']}: {row['module']}:{row['line']} ({row['kind']})  {row['before']!r} -> {row['after']!r}"
             )
-        except subprocess.TimeoutExpired:
-            return False
-        return ended.returncode == 0
+    killed = [row for row in rows if row["state"] == "killed"]
+    own = sum(row["where"] == "own" for row in killed)
+    lines.append(
+        f"{len(killed)} of {len(rows)} killed ({len(killed) / max(len(rows), 1):.1%}), {own} by the module's own tests"
+    )
+    return "\n".join(lines)
 
 
-def _unchanged(room: str) -> Mutation:
-    file = ROOMS[room][0][0]
-    text = (ROOT / "src" / "equipoise" / file).read_text(encoding="utf-8")
-    return Mutation(room, file, 0, "", "", text)
+def work(mistakes: Sequence[Mistake], results: Path) -> None:
+    """Try mistakes one after the other and add what became of them to the results."""
+    with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
+        tree = Tree(Path(folder))
+        for mistake in mistakes:
+            row = tried(tree, mistake)
+            with results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+            change = f"{row['before'][:60]!r} -> {row['after'][:60]!r}"
+            print(
+                f"{row['number']:3} {row['state']:8} {row['seconds']:5.0f} s  {row['module']}:{row['line']}  {change}",
+                flush=True,
+            )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sample", type=int, default=60)
+    parser.add_argument("--count", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--timeout", type=float, default=300)
-    parser.add_argument("--workers", type=int, default=1, help="mutations tried at a time, each by a process")
-    parser.add_argument("--only", nargs="+", choices=list(ROOMS), default=list(ROOMS))
-    chosen = parsed(parser, sample=1, only=["packing"])
-    for room, (files, tests) in ROOMS.items():
-        missing = [
-            path for path in (*(f"src/equipoise/{file}" for file in files), *tests) if not (ROOT / path).exists()
-        ]
-        if missing:
-            raise SystemExit(f"{room}: {', '.join(missing)} do not exist; name the files that do")
-    for row in KNOWN:
-        known(*row)
-    rng = random.Random(chosen.seed)
-    by_room = {room: [m for file in ROOMS[room][0] for m in mutations(room, file)] for room in chosen.only}
-    share = max(1, chosen.sample // len(by_room))
-    sample = [m for several in by_room.values() for m in rng.sample(several, min(share, len(several)))]
-    sample += [known(*row) for row in KNOWN if row[0] in chosen.only]
-    with ThreadPoolExecutor(chosen.workers) as pool:
-        unchanged = [_unchanged(room) for room in chosen.only]
-        passing = pool.map(lambda mutation: survives(mutation, chosen.timeout), unchanged)
-        for room, passes in zip(chosen.only, passing, strict=True):
-            if not passes:
-                raise SystemExit(f"the tests of {room} fail without a mutation, so they would kill everything")
-        survivors = []
-        alive_or_not = pool.map(lambda mutation: survives(mutation, chosen.timeout), sample)
-        for number, (mutation, alive) in enumerate(zip(sample, alive_or_not, strict=True), 1):
-            survivors += [mutation] if alive else []
-            state = "SURVIVED" if alive else "killed"
-            where = f"{mutation.file}:{mutation.line}"
-            change = f"{mutation.before!r} -> {mutation.after!r}"
-            print(f"{number:3} of {len(sample)}  {state:8}  {where}  {change}", flush=True)
-    killed = len(sample) - len(survivors)
-    print(f"\n{killed} of {len(sample)} killed ({killed / len(sample):.0%})")
+    parser.add_argument("--results", type=Path, help="keeps what was tried, and goes on from it")
+    parser.add_argument(
+        "--try", dest="again", type=Path, help="try the mistakes of a file of results that were not killed"
+    )
+    parser.add_argument("--only", nargs="+", default=[], help="rooms to draw from")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--list", action="store_true", help="show the sample, and try nothing")
+    chosen = parsed(parser, count=1, only=["progress.py"])
+    with tempfile.TemporaryDirectory() as folder:
+        results = (chosen.results or Path(folder) / "results.jsonl").resolve()
+        results.touch()
+        state = {"seed": chosen.seed, "count": chosen.count, "tree": tree_hash()}
+        rows = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+        if rows and rows[0] != state:
+            raise SystemExit(f"{results} is of {rows[0]}, not of {state}")
+        if not rows:
+            results.write_text(json.dumps(state) + "\n", encoding="utf-8")
+        done = {row["number"] for row in rows[1:]}
+        every = written(ROOT, chosen.again) if chosen.again else drawn(ROOT, chosen.count, chosen.seed, chosen.only)
+        left = [mistake for mistake in every if mistake.number not in done]
+        if chosen.list:
+            for number, module, mutant in left:
+                print(f"{number:3}  {module}:{mutant.line}  {mutant.kind}  {mutant.before!r} -> {mutant.after!r}")
+            return
+        os.environ["OMP_NUM_THREADS"] = "1"
+        for name in HEAVY:
+            importlib.import_module(name)
+        children = []
+        for worker in range(chosen.workers):
+            child = os.fork()
+            if not child:
+                try:
+                    work(left[worker :: chosen.workers], results)
+                finally:
+                    os._exit(0)
+            children.append(child)
+        for child in children:
+            os.waitpid(child, 0)
+        rows = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()[1:]]
+        print("\n" + summary(sorted(rows, key=lambda row: row["number"])))
+        if len(rows) < len(done) + len(left):
+            raise SystemExit(f"{len(done) + len(left) - len(rows)} were not tried")
 
 
 if __name__ == "__main__":

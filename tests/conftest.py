@@ -24,8 +24,10 @@ from equipoise.run import audit
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.uncertainty import ESTIMATORS, entropy
 
-# Derandomised: a run of the tests on one commit always tries the same examples.
+# Derandomised: a run of the tests on one commit always tries the same examples. `--hypothesis-profile thorough` tries
+# ten times as many.
 settings.register_profile("equipoise", deadline=None, derandomize=True, max_examples=20)
+settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=200)
 settings.load_profile("equipoise")
 
 

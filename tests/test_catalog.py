@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.catalog import find, names
+from equipoise.catalog import find, names, summary
 from equipoise.metrics import METRICS
 from equipoise.metrics.naming import metric_of
 from equipoise.records import EquipoiseError
@@ -107,3 +107,19 @@ def test_a_misspelt_plugin_is_put_right() -> None:
 def test_a_package_that_fails_is_one_sentence() -> None:
     with pytest.raises(EquipoiseError, match=r"the plug-in equipoise_no_such_module:LEAST for metric 'broken' fails: "):
         find("broken", METRICS, kind="metric")
+
+
+def test_the_summary_is_the_first_line_of_what_an_entry_says_of_itself() -> None:
+    def told() -> None:
+        """
+        Say one thing.
+
+        And then more.
+        """
+
+    def silent() -> None:
+        pass
+
+    table = {"told": told, "silent": silent}
+    assert [summary(name, table, kind="thing") for name in table] == ["Say one thing.", ""]
+    assert "unknown thing 'other'" in summary("other", table, kind="thing")

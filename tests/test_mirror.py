@@ -6,10 +6,8 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-import equipoise
-
-PACKAGE = Path(equipoise.__file__).resolve().parent
 TESTS = Path(__file__).resolve().parent
+PACKAGE = TESTS.parent / "src" / "equipoise"
 
 TESTED_THROUGH = {
     "__init__.py": "names that are loaded when first asked for: test_architecture.py",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+import equipoise
 from equipoise.cli import GROUPS, app, main
 from equipoise.cli.help import COMMON, OLD_COMMANDS
 from equipoise.cli.parameters import AUDIT
@@ -101,3 +104,9 @@ def test_an_old_option_answers_with_the_new_one(
     new = RENAMED[old].replace("_", "-")
     assert ended.value.code == 2 and capsys.readouterr().err == f"equipoise: --{old} is now --{new}\n"
     assert RENAMED[old] in AUDIT and old not in AUDIT
+
+
+def test_the_package_is_a_program() -> None:
+    command = [sys.executable, "-m", "equipoise", "--version"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert equipoise.__version__ in ended.stdout

@@ -9,6 +9,7 @@ from huggingface_hub import ModelCard
 
 import equipoise
 from equipoise.exports.card import model_card
+from equipoise.metrics import METRICS
 from equipoise.runs import Run
 
 
@@ -34,6 +35,16 @@ def test_the_hub_reads_its_metadata(run: Run) -> None:
             "n": estimate.n,
         }
         assert (result.dataset_name, result.task_type) == ("builtin", "text-generation")
+
+
+def test_the_leading_metrics_are_in_it_and_no_others(run: Run) -> None:
+    card, measured = ModelCard(model_card(run)), run.parts[0].measured
+    leading = [(name, kind) for name, metric in METRICS.items() if metric.leading for kind in ("type2", "type1")]
+    wanted = [name for name, kind in leading if measured.get(name, type=kind)]
+    assert sorted(result.metric_type for result in card.data.eval_results) == sorted(wanted)
+    assert 0 < len(set(wanted)) < len(measured.metrics)
+    table = [line for line in model_card(run).splitlines() if line.startswith("|")][2:]
+    assert sorted(line.split(" | ")[0] for line in table) == sorted(f"| {METRICS[name].label}" for name in wanted)
 
 
 def test_every_value_has_its_interval_and_n(run: Run) -> None:

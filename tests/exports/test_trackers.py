@@ -140,6 +140,7 @@ def test_tensorboard(run: Run) -> None:
         event = Event.FromString(content[place + 12 : place + 12 + length])
         values |= {item.tag: item.simple_value for item in event.summary.value if item.HasField("simple_value")}
         place += 12 + length + 4
+        assert event.step == 0, "a run is one point in time"
     assert values == pytest.approx(metrics_of(run), rel=1e-6)
 
 

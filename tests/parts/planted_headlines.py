@@ -1,7 +1,14 @@
-"""Twelve models of known truth, and docs/headlines.md with what is said of each; `python …/planted_headlines.py`."""
+"""Twelve models of known truth, what is said of each (docs/headlines.md), and what is printed of each (tests/kept).
+
+`make accept` writes both anew and shows what changed.
+"""
 
 from __future__ import annotations
 
+import difflib
+import html
+import io
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,9 +17,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from rich.console import Console
 
 from equipoise import audit, gate, import_results, summary
 from equipoise.records import Prompt
+from equipoise.report import run_page, run_tables, run_text
 from equipoise.runs.run import Part, Run
 from equipoise.runs.tables import examples_from_frame
 from equipoise.scoring.planted import PlantedEngine
@@ -20,6 +29,7 @@ from equipoise.verdict.summary import PartSummary
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "headlines.md"
+KEPT = ROOT / "tests" / "kept"
 
 REQUIRED = ("accuracy[type=type2] >= 0.60", "flip_rate[type=type2] <= 0.10", "ucerf[type=type2] >= 0.80")
 """What the gate asks of each."""
@@ -167,8 +177,43 @@ def entry(name: str, part: PartSummary, gate_answer: str) -> str:
     return "\n".join([heading, *lines, *([""] if lines else []), " ".join([*further, f"Gate: {gate_answer}."]), ""])
 
 
+def kept_file(name: str) -> Path:
+    """Return the file that keeps what is printed of a model."""
+    return KEPT / f"{name.lower().replace(' ', '-')}.txt"
+
+
+def printed(run: Run) -> str:
+    """Return what is printed of a run: in the terminal, on the first part of its page, in Markdown and in LaTeX."""
+    console = Console(width=100, file=io.StringIO(), record=True, color_system=None)
+    console.print(run_text(run))
+    tables = {name: content.decode() for name, content in run_tables(run, formats=["markdown", "latex"])}
+    chosen = {name: text for name, text in tables.items() if name.startswith(("metrics-", "groups-"))}
+    shown = {"terminal": console.export_text(), "page": _findings(run_page(run, sentences=False))}
+    lines = [f"==== {name}\n{text.strip()}\n" for name, text in (shown | chosen).items()]
+    return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines()) + "\n"
+
+
+def _findings(page: str) -> str:
+    """Return the text of a page's first section, without drawings."""
+    bare = re.sub(r"<(script|style|svg|template)\b.*?</\1>", "", page, flags=re.DOTALL)
+    section = re.search(r"<section id=\"findings\".*?</section>", bare, flags=re.DOTALL)
+    assert section is not None, "a page begins with its findings"
+    return re.sub(r"\n\s*\n+", "\n", html.unescape(re.sub(r"<[^>]+>", "\n", section[0])))
+
+
+def renew(file: Path, text: str) -> None:
+    """Write a kept text anew, and show what changed."""
+    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    names = (f"{file.name} as it was", f"{file.name} as it is now")
+    print("\n".join(difflib.unified_diff(before.splitlines(), text.splitlines(), *names, n=1, lineterm="")))
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         runs = {name: run_of(name, Path(scratch)) for name in ENGINES}
         entries = [entry(name, said_of(run), gated(run)) for name, run in runs.items()]
-        PAGE.write_text("\n".join([INTRO, *entries]), encoding="utf-8")
+        renew(PAGE, "\n".join([INTRO, *entries]))
+        for title, made in runs.items():
+            renew(kept_file(title), printed(made))

@@ -13,6 +13,12 @@ from equipoise.records import (
 )
 
 
+def test_the_message_is_the_sentence_alone_and_the_names_are_kept_beside_it() -> None:
+    error = EquipoiseError("level must lie between 0 and 1", "level", "seed")
+    assert (str(error), error.names) == ("level must lie between 0 and 1", ("level", "seed"))
+    assert str(EquipoiseError()) == "" and EquipoiseError("sentence").names == ()
+
+
 @pytest.mark.parametrize("error", [DatasetError, ModelError, RunError, UndefinedMetric])
 def test_every_error_of_ours_is_one_the_user_can_mend(error: type[Exception]) -> None:
     assert issubclass(error, EquipoiseError)

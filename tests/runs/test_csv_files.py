@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 
 import pandas as pd
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from equipoise.records import Estimate, Measurement, RunManifest
@@ -26,6 +26,15 @@ def test_no_text_becomes_a_formula_and_every_text_comes_back(texts: list[str]) -
         assert original(cell) == text
         if cell[:1] in ("=", "+", "-", "@", "\t"):
             float(cell)  # a number is harmless
+
+
+@given(
+    st.from_regex(r"[-+](\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", fullmatch=True), st.text(alphabet="=+-|!A(e ", min_size=1)
+)
+@example("-1", "+cmd|' /C calc'!A0")
+def test_a_number_with_a_formula_behind_it_is_no_number(number: str, formula: str) -> None:
+    (_, (cell, _)) = csv.reader(io.StringIO(to_csv(pd.DataFrame({"a": [number + formula], "n": 1})).decode()))
+    assert cell == f"'{number}{formula}" or float(cell) == float(number + formula)
 
 
 def test_numbers_stay_numbers() -> None:

@@ -69,3 +69,18 @@ def test_rehearsed_audits_say_how_many_units_settle_a_bound() -> None:
     median = np.median(Units(fresh, np.ones_like(fresh), horizon=500).shown_below(0.1, 0.025))
     assert needed == pytest.approx(median, rel=0.25)
     assert units_to_settle(Units(seen, np.ones(200), horizon=500), float(seen.mean()), 0.025) is None
+
+
+@pytest.mark.parametrize(("value", "low", "high"), [(0.5, 0.4, 0.6), (0.5, 0.3, 0.55)])
+@pytest.mark.parametrize("bound", [0.1, 0.45, 0.52, 0.9])
+def test_intervals_narrow_with_the_root_of_the_units(value: float, low: float, high: float, bound: float) -> None:
+    def more(units: int) -> int | None:
+        return scaled_more(Estimate(value, low, high, 0.95, units, ""), bound, (0.0, 1.0))
+
+    reach, distance = (value - low if bound < value else high - value), abs(value - bound)
+    for units in (1, 40):
+        needed = more(units)
+        assert needed is not None and needed >= 1
+        assert reach * np.sqrt(units / (units + needed)) <= distance + 1e-12, "then the bound is outside"
+        assert needed == 1 or reach * np.sqrt(units / (units + needed - 1)) > distance - 1e-12, "and not before"
+    assert more(0) is None, "no unit says nothing of how intervals narrow"

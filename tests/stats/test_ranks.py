@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from equipoise.records import EquipoiseError, Estimate
 from equipoise.stats.ranks import Rank, rank_ranges
@@ -29,6 +31,22 @@ def test_only_the_sides_that_face_each_other_count() -> None:
     assert rank_ranges([wide_above, narrow_below], higher=True) == [Rank(1, 2), Rank(1, 2)]
 
 
+SIDES = st.tuples(st.floats(0, 1), st.floats(0, 0.3), st.floats(0, 0.3))
+
+
+@given(st.lists(SIDES, min_size=2, max_size=6))
+def test_lower_is_better_is_higher_is_better_of_the_opposite_with_its_sides_exchanged(
+    several: list[tuple[float, float, float]],
+) -> None:
+    lower = [Estimate(value, value - below, value + above, 0.95, 9, "") for value, below, above in several]
+    opposite = [Estimate(-value, -value - above, -value + below, 0.95, 9, "") for value, below, above in several]
+    ranks = rank_ranges(lower, higher=False)
+    assert ranks == rank_ranges(opposite, higher=True)
+    assert all(1 <= rank.best <= rank.worst <= len(several) for rank in ranks)
+    best = min(range(len(several)), key=lambda place: several[place][0])
+    assert ranks[best].best == 1, "nothing is ranked above the best value"
+
+
 def test_an_estimate_without_an_interval_is_ranked_apart_from_none() -> None:
     bare = Estimate(0.1, math.nan, math.nan, 0.95, 1, "none")
     assert rank_ranges([estimate(0.9, 0.01), bare, estimate(0.5, 0.01)], higher=True) == [
@@ -36,6 +54,13 @@ def test_an_estimate_without_an_interval_is_ranked_apart_from_none() -> None:
         Rank(1, 3),
         Rank(2, 3),
     ]
+
+
+def test_where_lower_is_better_the_sides_that_face_each_other_are_the_others() -> None:
+    narrow_above, narrow_below = Estimate(0.5, 0.2, 0.51, 0.95, 9, ""), Estimate(0.6, 0.59, 0.9, 0.95, 9, "")
+    assert rank_ranges([narrow_above, narrow_below], higher=False) == [Rank(1, 1), Rank(2, 2)]
+    wide_below = Estimate(0.6, 0.3, 0.61, 0.95, 9, "")
+    assert rank_ranges([narrow_above, wide_below], higher=False) == [Rank(1, 2), Rank(1, 2)]
 
 
 def test_one_and_none() -> None:

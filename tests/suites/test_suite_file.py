@@ -16,6 +16,8 @@ BASIS = 'models = ["planted"]\ndata = ["builtin"]\ntask = ["next-word"]\n'
     [
         ("models = [", "is not a TOML file"),
         ('data = ["builtin"]\ntask = ["mcq"]', "models must be a list with at least one entry"),
+        ('models = ["planted"]\ndata = ["builtin"]\ntask = [""]', "task must be a list of names"),
+        ('models = ["planted"]\ndata = ["builtin"]\ntask = [3]', "task must be a list of names"),
         (BASIS + 'modles = ["x"]', "unknown key 'modles'; did you mean 'models'?"),
         ('models = ["a", "a"]\ndata = ["builtin"]\ntask = ["mcq"]', "models names 'a' twice"),
         ('models = [{name = "a"}]\ndata = ["builtin"]\ntask = ["mcq"]', "entry 1 must be a name or a table"),

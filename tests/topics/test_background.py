@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from equipoise import audit
 from equipoise.records.showing import Finding, Table
 from equipoise.runs.run import Run
@@ -68,3 +70,13 @@ def test_every_paper_is_cited_once(planted_run: Path) -> None:
     assert len(set(keys)) == len(keys) and any("wang2025ucerf" in key for key in keys)
     section = citations(run)
     assert section is not None and len(next(section.every(Table)).rows) == len(entries)
+
+
+@pytest.mark.parametrize("metric", ["ucerf", "eo_max", "accuracy"])
+def test_a_paper_is_cited_where_one_of_its_metrics_was_measured_and_nowhere_else(tmp_path: Path, metric: str) -> None:
+    run = audit("planted:noise=1", limit=10, resamples=5, by=[], metrics=[metric], out=tmp_path / "run")
+    text, measured = "".join(papers(run)), set(run.measurements["metric"])
+    known = {"wang2025ucerf": "ucerf", "hardt2016": "eo_", "sabir-confidence-trap": "ece"}
+    assert any(name.startswith(metric) for name in measured)
+    for key, beginning in known.items():
+        assert (f"{{{key}," in text) == any(name.startswith(beginning) for name in measured), key

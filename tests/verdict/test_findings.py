@@ -31,6 +31,9 @@ def test_two_sentences_about_one_number_do_not_disagree() -> None:
     assert alone.endswith(": a gap of 6.8 points [2.4, 11.2].")
     wider = accuracy(gap, row("flip_bias", "type=type2", -0.068, -0.186, 0.062))
     assert wider.endswith("; no gap detected (6.8 points [-6.2, 18.6]).")
+    # A gap that its own interval does not show: the wider interval of the same number is told, whatever its value.
+    unsure = row("accuracy_gap", "type=type2", 0.068, 0.0, 0.112)
+    assert "[0.1, 13.5]" in accuracy(unsure, row("flip_bias", "type=type2", 0.068, 0.001, 0.135))
     assert accuracy(gap, row("flip_bias", "type=type2", 0.05, -0.2, 0.3)) == alone, (
         "sets without one side: not the same"
     )

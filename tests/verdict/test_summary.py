@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from planted_headlines import ENGINES, INTRO, PAGE, entry, gated, run_of, said_of
+from planted_headlines import ENGINES, INTRO, KEPT, PAGE, entry, gated, kept_file, printed, run_of, said_of
 
 from equipoise.runs.run import Run
 from equipoise.verdict.summary import PartSummary, summary, verdicts_of
@@ -93,8 +93,23 @@ def test_the_page_says_what_the_program_says(told: Told) -> None:
     name, run, part = told
     shown = PAGE.read_text(encoding="utf-8").partition(f"## {name}\n")[2].partition("\n## ")[0]
     made = entry(name, part, gated(run)).partition(f"## {name}\n")[2]
-    (text, numbers), (expected, others) = parts_of(shown.strip()), parts_of(made.strip())
-    assert text == expected, "run python tests/parts/planted_headlines.py"
+    assert_same(shown.strip(), made.strip())
+
+
+@pytest.mark.slow
+def test_what_is_printed_is_as_it_was_agreed_to(told: Told) -> None:
+    name, run, _ = told
+    assert_same(kept_file(name).read_text(encoding="utf-8"), printed(run))
+
+
+def test_every_kept_text_is_of_a_model() -> None:
+    assert sorted(KEPT.iterdir()) == sorted(kept_file(name) for name in ENGINES)
+
+
+def assert_same(kept: str, made: str) -> None:
+    """Compare a kept text with one made now, numbers to the last digit."""
+    (text, numbers), (expected, others) = parts_of(kept), parts_of(made)
+    assert text == expected, "`make accept` shows what changed and keeps it; look at the difference before you commit"
     for (number, unit), (other, _) in zip(numbers, others, strict=True):
         # Another processor may round the last digit of a resampled end otherwise.
         assert abs(number - other) <= 1.01 * unit

@@ -41,13 +41,20 @@ def planted(folder: Path, **numbers: float) -> Run:
     return audit(PlantedEngine(**numbers), out=folder / "run", **QUICK)
 
 
-def changed(run: Run, folder: Path, outcomes: Callable[[pd.DataFrame], pd.DataFrame] | None = None, **more: Any) -> Run:
-    """Return a copy of a run with other outcomes, or another manifest."""
+Change = Callable[[pd.DataFrame], pd.DataFrame]
+
+
+def changed(
+    run: Run, folder: Path, outcomes: Change | None = None, measurements: Change | None = None, **more: Any
+) -> Run:
+    """Return a copy of a run with other outcomes, other measurements, or another manifest."""
     other = RunFolder(folder / "copy")
     names = ("examples.parquet", "outcomes.parquet", "pairs.parquet", "measurements.csv")
     tables: dict[str, Any] = {name: run.folder.content(name) for name in names}
     if outcomes is not None:
         tables["outcomes.parquet"] = outcomes(run.outcomes.copy())
+    if measurements is not None:
+        tables["measurements.csv"] = measurements(run.folder.frame("measurements.csv"))
     other.path.mkdir()
     other.commit(tables, replace(run.manifest, files={}, **more))
     return Run(other.path)
@@ -81,6 +88,27 @@ def test_a_guesser_is_not_usable_and_one_that_leans_is_in_doubt(tmp_path: Path) 
     assert summary(leans).headline.startswith(f"Difference found, with a doubt. {doubt.beside}"), (
         "the doubt comes first"
     )
+
+
+@pytest.mark.parametrize(
+    ("ends", "state"),
+    [((0.501, 0.9), "fine"), ((0.5, 0.9), "invalid"), ((0.1, 0.499), "invalid"), ((0.1, 0.5), "invalid")],
+)
+@pytest.mark.parametrize("value", [0.3, 0.7])
+def test_accuracy_is_better_than_chance_only_where_its_whole_interval_is(
+    sound: Run, tmp_path: Path, ends: tuple[float, float], state: str, value: float
+) -> None:
+    def told(rows: pd.DataFrame) -> pd.DataFrame:
+        kept = rows[~rows["metric"].isin(["flip_bias", "accuracy_gap"]) & ~rows["group"].str.contains("stereotype")]
+        low, high = (
+            kept["metric"].map({"accuracy": end}).fillna(kept[name])
+            for name, end in zip(("low", "high"), ends, strict=True)
+        )
+        return kept.assign(value=kept["value"].mask(kept["metric"] == "accuracy", value), low=low, high=high)
+
+    check = checked(changed(sound, tmp_path, measurements=told))["accuracy"]
+    assert check.state == state
+    assert ("below chance" in check.text) == (ends[1] < 0.5)
 
 
 def test_a_model_that_follows_the_stereotype_is_no_guesser(tmp_path: Path) -> None:

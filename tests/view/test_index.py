@@ -111,6 +111,17 @@ def test_links_are_not_followed(some_runs: Path, tmp_path: Path) -> None:
     assert list(run_places(folder)) == []
 
 
+@pytest.mark.parametrize("most", [1, 2, 4])
+def test_no_more_folders_are_opened_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    for number in range(6):
+        (tmp_path / f"{number}").mkdir()
+    opened = []
+    monkeypatch.setattr(indexing, "MOST_FOLDERS", most)
+    scan = indexing.os.scandir
+    monkeypatch.setattr(indexing.os, "scandir", lambda place: (opened.append(place), scan(place))[1])
+    assert list(run_places(tmp_path)) == [] and len(opened) == most
+
+
 def test_names_in_addresses_are_plain_and_apart(tmp_path: Path) -> None:
     names = ["a b", "a-b", "a/b", "ä<script>", "..a", "a" * 200, "UPPER", "upper"]
     slugs = [slug_of(tmp_path / name, tmp_path) for name in names]

@@ -47,7 +47,7 @@ def ratio(values: Floats, first: Booleans, *, weights: NDArray[Any] | None = Non
         mean(values[side], weights=weights if weights is None else weights[side], of="ratio")
         for side in (first, ~first)
     ]
-    if weights is None and not means[1] > 0:
+    if (weights is None or weights.ndim == 1) and not means[1] > 0:
         raise UndefinedMetric("ratio to an empty share: the second group never gets the good answer")
     with np.errstate(invalid="ignore", divide="ignore"):
         return means[0] / means[1]

@@ -9,7 +9,7 @@ from tiny import make_engine
 from equipoise.options.table import EngineOptions
 from equipoise.records import EquipoiseError, ModelError, Prompt, Score
 from equipoise.scoring.engine import Engine
-from equipoise.scoring.huggingface.dropout import DropoutEngine
+from equipoise.scoring.huggingface.dropout import DropoutEngine, _kept
 from equipoise.scoring.opening import open_engine
 
 TINY = [Prompt("e", "t", "", "The nurse told the driver that he", (" was", " nurse", " told"))]
@@ -28,6 +28,14 @@ def test_dropout_is_the_mean_of_thinned_networks_whatever_is_in_the_batch() -> N
     plain = scored(make_engine("LlamaConfig"), TINY)[0]
     assert np.abs(np.subtract(plain.logprobs, alone.logprobs)).max() > 1e-3
     assert alone.reductions["ensemble_agreement"] < 1
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
+def test_channels_that_are_kept_make_up_for_those_that_are_silenced(share: float) -> None:
+    masks = np.array([_kept(share, (seed, 1), 2000).numpy() for seed in range(20)])
+    assert np.unique(masks).tolist() == pytest.approx([0, 1 / (1 - share)], rel=1e-6)
+    assert masks.mean() == pytest.approx(1, abs=0.05), "what a layer adds stays the same on average"
+    assert len(np.unique(masks, axis=0)) == 20 and not (_kept(share, (0, 2), 2000).numpy() == masks[0]).all()
 
 
 def test_the_model_is_left_as_it_was_after_dropout() -> None:
