@@ -46,8 +46,8 @@ def gather(
     scores = [score for _, score in answers]
     if logprobs is None:
         if len(counts := {len(score.logprobs): prompt.example_id for prompt, score in answers}) > 1:
-            (fewer, one), (more, other) = sorted(counts.items())[:2]
-            raise DatasetError(f"example {one} has {fewer} answers, {other} has {more}; ask them as two datasets")
+            (fewer, example), (more, other) = sorted(counts.items())[:2]
+            raise DatasetError(f"example {example} has {fewer} answers, {other} has {more}; ask them as two datasets")
         logprobs = np.array([score.logprobs for score in scores])
         limits = outcome_limits(scores, logprobs.shape[1])
     examples_by_id = {example.id: example for example in examples}
