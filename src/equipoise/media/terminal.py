@@ -26,8 +26,11 @@ def draw(shown: Shown | Section, *, every: bool = True) -> RenderableType:
     if isinstance(shown, Table):
         table = plain(shown, every=every)
         hidden = len(shown.rows) - len(table.rows)
-        places = "in measurements.csv and on the page; `equipoise report RUN --all` prints them."
-        folded = [f"{hidden} {shown.more} are {places}"] if hidden else []
+        is_one = hidden == 1
+        places = (
+            f"in measurements.csv and on the page; `equipoise report RUN --all` prints {'it' if is_one else 'them'}."
+        )
+        folded = [f"{shown.rest(hidden)} {'is' if is_one else 'are'} {places}"] if hidden else []
         if not table.rows:
             return Group(*_notes(folded))
         return Group(*_titled(shown.title), Fitted(table), *_notes([*folded, *shown.notes]))

@@ -45,3 +45,8 @@ def test_columns_can_be_picked_and_headings_stay() -> None:
 def test_facts_without_a_value_are_left_out() -> None:
     facts = Table.of_facts("", [("a", "1"), ("b", ""), ("c", None), ("d", 0)])
     assert [row.cells[0] for row in facts.rows] == ["a", "d"] and facts.facts
+
+
+def test_folded_rows_are_counted_in_words() -> None:
+    table = Table("t", [], [], more="more metrics over groups")
+    assert [table.rest(count) for count in (1, 2)] == ["1 more metric over groups", "2 more metrics over groups"]

@@ -84,6 +84,11 @@ class Table:
     sortable: bool = False
     choices: Mapping[str, Sequence[Cell]] = field(default_factory=dict)
 
+    def rest(self, count: int) -> str:
+        """Return that many folded rows in words: "1 more metric", "3 more metrics over groups"."""
+        more, noun, *others = self.more.split()
+        return " ".join([str(count), more, noun.removesuffix("s") if count == 1 else noun, *others])
+
     def __post_init__(self) -> None:
         for row in self.rows:
             if not row.heading and len(row.cells) != len(self.columns):
