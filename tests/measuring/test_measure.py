@@ -97,7 +97,7 @@ def mixed(make_outcomes) -> Outcomes:
 def test_there_is_a_column_for_every_name_that_metrics_may_read(mixed: Outcomes) -> None:
     # "group" is handed to metrics over groupings alone, and those of identities to metrics of marked sentences.
     identities = {"marked", "subgroup", "marker", "answered", "privilege"}
-    pairs = {name for name in COLUMNS if name.endswith(("_apart", "_of_pair"))} - {"stated_apart"}
+    pairs = {name for name in COLUMNS if name.endswith(("_apart", "_of_pair"))} - {"stated_apart", "p_apart"}
     assert set(item_columns(mixed, PERPLEXITY)) == set(COLUMNS) - {"group", *identities, *pairs}
     assert identities <= {name for metric in EVERYTHING if metric.unit == "identity" for name in metric.inputs}
 
