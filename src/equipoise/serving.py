@@ -19,8 +19,21 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+STRICT = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cache-control": "no-store",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cross-origin-opener-policy": "same-origin",
+}
+"""Headers of every answer of ours, whoever serves it."""
+
 HEAD_SECONDS = 15.0
 """Seconds a client has to send the head of a request."""
+
+
+class Gone(Exception):
+    """The client left before its request was complete; half a form is not an answer."""
 
 
 class PatientProtocol(H11Protocol):
@@ -71,6 +84,39 @@ def serve_at(door: socket.socket, app: App) -> None:
     """Serve the app at a socket until interrupted."""
     with door:
         uvicorn.Server(_config(app)).run(sockets=[door])
+
+
+async def refuse(send: Send, status: int, page: str, *more: tuple[bytes, bytes]) -> None:
+    """Answer with a page that says why there is no other, and close the connection."""
+    headers = [(b"content-type", b"text/html; charset=utf-8"), (b"connection", b"close"), *more]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": page.encode()})
+
+
+async def whole_body(receive: Receive, most: int) -> bytes | None:
+    """Return the whole body of a request, None once it has more bytes than that; Gone where the client leaves."""
+    body: bytes = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        body += message.get("body", b"")
+        if len(body) > most:
+            return None
+        if not message.get("more_body"):
+            return body
+
+
+def handing_on(body: bytes, receive: Receive) -> Receive:
+    """Return a function that gives a body which was read already, then whatever else arrives."""
+    waiting = [body]
+
+    async def receive_whole() -> Message:
+        if not waiting:
+            return await receive()
+        return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+
+    return receive_whole
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from ..serving import App, Message, Receive, Scope, Send
+from ..serving import STRICT, App, Gone, Message, Receive, Scope, Send, handing_on, refuse, whole_body
 
 BODY_BYTES = 2**18
 """Size of what may be sent at most: a list of sentences."""
@@ -22,15 +22,7 @@ POLICY = (
 )
 """What our own pages may do: nothing but our style sheet and script, and asking us."""
 
-HEADERS = {
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-}
+HEADERS = {**STRICT, "referrer-policy": "no-referrer", "cross-origin-resource-policy": "same-origin"}
 POSTED = ("/ask.json", "/table.csv")
 """What may be posted to; everything else is only read."""
 
@@ -118,22 +110,18 @@ class Guard:
                 message["headers"] = _strict(message.get("headers", ()))
             await send(message)
 
-        refused = self._door.refusal(scope)
-        body = None if refused else await _body(receive)
-        if refused is None and body is None:
-            refused = 413, "This is too large."
-        if refused is not None:
+        if refused := self._door.refusal(scope):
             await _refuse(send_strictly, *refused)
             return
-        waiting = [body]
-
-        async def receive_whole() -> Message:
-            if not waiting:
-                return await receive()
-            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
-
+        try:
+            body = await whole_body(receive, BODY_BYTES)
+        except Gone:
+            return
+        if body is None:
+            await _refuse(send_strictly, 413, "This is too large.")
+            return
         scope = {**scope, "path": str(scope["path"])[len(self._door.token) + 1 :] or "/"}
-        await self._app(scope, receive_whole, send_strictly)
+        await self._app(scope, handing_on(body, receive), send_strictly)
 
 
 def _strict(given: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
@@ -146,24 +134,10 @@ def _strict(given: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
 _PLAIN = {"content-security-policy": POLICY}
 
 
-async def _body(receive: Receive) -> bytes | None:
-    """Return the whole body, None once it is too large."""
-    body: bytes = b""
-    while True:
-        message = await receive()
-        body += message.get("body", b"")
-        if len(body) > BODY_BYTES:
-            return None
-        if message["type"] == "http.disconnect" or not message.get("more_body"):
-            return body
-
-
 async def _refuse(send: Send, status: int, text: str) -> None:
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Equipoise</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1"></head>'
         f"<body><main><h1>{text}</h1></main></body></html>"
     )
-    headers = [(b"content-type", b"text/html; charset=utf-8"), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": page.encode()})
+    await refuse(send, status, page)

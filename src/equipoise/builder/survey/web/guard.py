@@ -10,20 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from ....serving import App, Message, Receive, Scope, Send
+from ....serving import STRICT, App, Gone, Message, Receive, Scope, Send, handing_on, refuse, whole_body
 
-HEADERS = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-    ),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"same-origin"),
-    (b"cache-control", b"no-store"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-)
+POLICY = "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+HEADERS = [
+    (name.encode(), value.encode())
+    for name, value in {**STRICT, "content-security-policy": POLICY, "referrer-policy": "same-origin"}.items()
+]
 ADDRESS = "equipoise.address"
 """Where the guard leaves the client's address in the scope."""
 
@@ -169,24 +162,16 @@ class Guard:
             return
         try:
             async with asyncio.timeout(self._limits.body_seconds):
-                body = await self._body(receive)
+                body = await whole_body(receive, self._limits.body_bytes)
         except TimeoutError:
             await _refuse(send_strictly, 408, "The form did not arrive in time. Send it again.")
             return
-        except _Gone:
+        except Gone:
             return
         if body is None:
             await _refuse(send_strictly, 413, "The form is too large.")
             return
-
-        async def receive_whole() -> Message:
-            nonlocal body
-            if body is None:
-                return await receive()
-            message, body = {"type": "http.request", "body": body, "more_body": False}, None
-            return message
-
-        await self._app(scope, receive_whole, send_strictly)
+        await self._app(scope, handing_on(body, receive), send_strictly)
 
     def _may_pass(self, scope: Scope) -> bool:
         """Count by session where there is one, else by address; the doors (entering) by address alone.
@@ -204,23 +189,6 @@ class Guard:
         session = next((value for name, value in scope["headers"] if name == b"cookie"), b"")
         return self._addresses.take(address) and self._everywhere.take(session.decode("latin-1")[:200] or address)
 
-    async def _body(self, receive: Receive) -> bytes | None:
-        """Return the whole body, None once it is too large; raise _Gone if the client leaves half-way."""
-        body: bytes = b""
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise _Gone
-            body += message.get("body", b"")
-            if len(body) > self._limits.body_bytes:
-                return None
-            if not message.get("more_body"):
-                return body
-
-
-class _Gone(Exception):
-    """The client left before the form was complete; half a form is not an answer."""
-
 
 async def _refuse(send: Send, status: int, text: str) -> None:
     page = (
@@ -228,8 +196,5 @@ async def _refuse(send: Send, status: int, text: str) -> None:
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/survey.css">'
         f'</head><body><main><h1>{text}</h1><p><a href="/work">Back to the survey</a></p></main></body></html>'
     )
-    headers = [(b"content-type", b"text/html; charset=utf-8"), (b"connection", b"close")]
-    if status in (408, 429):
-        headers.append((b"retry-after", b"2"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": page.encode()})
+    wait = [(b"retry-after", b"2")] if status in (408, 429) else []
+    await refuse(send, status, page, *wait)
