@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
+from planted_items import planted_items
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
@@ -13,9 +12,7 @@ from equipoise.measuring.changes import changes
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.part import measure_part
-from equipoise.records import Floats, Measurement, Outcomes, Prompt, RunKey, Score
-from equipoise.scoring.planted import open_planted
-from equipoise.tasks import open_task
+from equipoise.records import Floats, Measurement, Outcomes, RunKey
 from equipoise.uncertainty import renormalise
 
 
@@ -23,16 +20,7 @@ def planted_changes(planted: str) -> dict[tuple[str, str], Measurement]:
     data = identity_dataset(
         open_dataset("builtin").limited(120), recipe(augmentations=["R"], attributes=["age", "race"])
     )
-    engine = open_planted(planted)
-    engine.prepare(data.examples)
-
-    def scorer(prompts: Sequence[Prompt]) -> list[Score]:
-        return [score for batch in engine.score([prompts]) for score in batch]
-
-    outcomes = open_task("next-word").run(data.examples, scorer=scorer, writer=lambda contexts, tokens: {})
-    plan = Plan([], resamples=400)
-    rows, _ = measure_part(measured_items(outcomes, plan), plan, RunKey("planted", "builtin", "next-word"))
-    return {(row.metric, row.group): row for row in rows}
+    return planted_items(planted, data, Plan([], resamples=400))[1]
 
 
 def test_a_change_is_what_was_planted_whatever_the_gender_gap() -> None:

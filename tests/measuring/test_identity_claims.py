@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
+from planted_items import planted_items
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.measuring.identity_claims import identity_claims, side_units
 from equipoise.measuring.items import Items
-from equipoise.measuring.measure import Plan, measured_items
-from equipoise.measuring.part import measure_part
-from equipoise.records import Measurement, Prompt, RunKey, Score
-from equipoise.scoring.planted import open_planted
-from equipoise.tasks import open_task
+from equipoise.measuring.measure import Plan
+from equipoise.records import Measurement
 
 CLAIMED = ("confidence_change", "confidence_interaction")
 
 
 def marked(planted: str) -> tuple[Items, dict[tuple[str, str], Measurement]]:
     data = identity_dataset(open_dataset("builtin").limited(90), recipe(augmentations=["R", "C"], attributes=["age"]))
-    engine = open_planted(planted)
-    engine.prepare(data.examples)
-
-    def scorer(prompts: Sequence[Prompt]) -> list[Score]:
-        return [score for batch in engine.score([prompts]) for score in batch]
-
-    outcomes = open_task("next-word").run(data.examples, scorer=scorer, writer=lambda contexts, tokens: {})
-    plan = Plan([], resamples=50)
-    items = measured_items(outcomes, plan)
-    rows, _ = measure_part(items, plan, RunKey("planted", "builtin", "next-word"))
-    return items, {(row.metric, row.group): row for row in rows}
+    return planted_items(planted, data, Plan([], resamples=50))
 
 
 def test_what_clusters_add_is_the_measurement_and_each_has_one_corrected_p() -> None:

@@ -140,6 +140,9 @@ def named_apart(runs: Sequence[Run]) -> list[Run]:
     return list(runs)
 
 
+NOTHING_SHARED = "the runs have no item in common, so there is nothing to compare"
+
+
 def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) -> list[Match]:
     """Return the items that all runs have, dataset by dataset and task by task; refuses what they do not share.
 
@@ -156,8 +159,7 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
             raise EquipoiseError(
                 f"{missing.path} has no {dataset} · {task}, which another run has; --intersect compares what all have"
             )
-        tables = [part.items.assign(key=_keys(part.run, part.items)) for part in having]
-        common = set(tables[0]["key"]).intersection(*(table["key"] for table in tables[1:]))
+        tables, common = _shared(having)
         most = max(len(table) for table in tables)
         differ = any(len(table) != len(common) for table in tables)
         if differ and (asked := _other_pronouns([part.run for part in having])):
@@ -175,27 +177,36 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
         except DatasetError as fault:
             faults.append(fault)
             continue
-        whole = _whole_sets(tables, common)
-        if whole:
-            matches.append(
-                _matched(dataset, task, having, [t[t["key"].isin(whole)] for t in tables], most - len(whole))
-            )
+        if (matched := _in_whole_sets(having, tables, common)) is not None:
+            matches.append(matched)
     if faults and not matches:
         raise faults[0]
     if not matches:
-        raise EquipoiseError("the runs have no item in common, so there is nothing to compare")
+        raise EquipoiseError(NOTHING_SHARED)
     return matches
 
 
 def matched_parts(parts: Sequence[Part]) -> Match:
     """Return the items that these parts of one dataset and task have in common, in whole sets."""
+    matched = _in_whole_sets(parts, *_shared(parts))
+    if matched is None:
+        raise EquipoiseError(NOTHING_SHARED)
+    return matched
+
+
+def _shared(parts: Sequence[Part]) -> tuple[list[pd.DataFrame], set[str]]:
+    """Return the items of each part with their keys, and the keys that all of them have."""
     tables = [part.items.assign(key=_keys(part.run, part.items)) for part in parts]
-    whole = _whole_sets(tables, set(tables[0]["key"]).intersection(*(table["key"] for table in tables[1:])))
+    return tables, set(tables[0]["key"]).intersection(*(table["key"] for table in tables[1:]))
+
+
+def _in_whole_sets(parts: Sequence[Part], tables: Sequence[pd.DataFrame], common: set[str]) -> Match | None:
+    """Return the match of these items in whole sets; None where there is no whole set."""
+    whole = _whole_sets(tables, common)
     if not whole:
-        raise EquipoiseError("the runs have no item in common, so there is nothing to compare")
+        return None
     kept = [table[table["key"].isin(whole)] for table in tables]
-    dropped = max(map(len, tables)) - len(whole)
-    return _matched(parts[0].dataset, parts[0].task, parts, kept, dropped)
+    return _matched(parts[0].dataset, parts[0].task, parts, kept, max(map(len, tables)) - len(whole))
 
 
 def _other_pronouns(runs: Sequence[Run]) -> str:

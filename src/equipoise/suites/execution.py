@@ -20,6 +20,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from ..records import EquipoiseError
+from ..runs.folder import RunFolder
 from .cells import Cell, by_model, cells
 from .status import DONE, FAILED, NAME, RUNNING, SKIPPED, WAITING, State, Status, asked_prompts
 from .suite_file import Suite, SuiteError
@@ -181,7 +182,7 @@ class Execution:
 def _final_state(cell: Cell, event: Mapping[str, Any]) -> State:
     """Return the state of a cell when its worker says how it ended."""
     if event["event"] == "done":
-        return State(DONE, asked_prompts(cell), event["seconds"])
+        return State(DONE, asked_prompts(cell, RunFolder(cell.folder)), event["seconds"])
     return State(SKIPPED, note=event["reason"]) if event["event"] == "left out" else _failed(event["reason"])
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from ..files import write_file
 from ..records import RunError
 from ..runs.folder import RunFolder
-from ..runs.manifest import read_manifest
 from .cells import Cell
 
 WAITING, RUNNING, DONE, FAILED, SKIPPED = "waiting", "running", "done", "failed", "left out"
@@ -115,17 +114,17 @@ def _first_state(cell: Cell, earlier: Any) -> State:
     if cell.problem:
         return State(FAILED, note=cell.problem)
     try:
-        if read_manifest(cell.folder).finished is not None:
+        folder = RunFolder(cell.folder)
+        if folder.manifest().finished is not None:
             seconds = earlier.get("seconds", 0.0) if isinstance(earlier, dict) else 0.0
-            return State(DONE, asked=asked_prompts(cell), seconds=float(seconds))
+            return State(DONE, asked=asked_prompts(cell, folder), seconds=float(seconds))
     except RunError:
         pass
     return State(WAITING)
 
 
-def asked_prompts(cell: Cell) -> int:
-    """Return the prompts that a finished cell asked: less than all where it stopped early."""
-    folder = RunFolder(cell.folder)
+def asked_prompts(cell: Cell, folder: RunFolder) -> int:
+    """Return the prompts that a finished cell asked, by its run folder: less than all where it stopped early."""
     manifest = folder.manifest()
     if "looks.csv" not in manifest.files:
         return cell.prompts
