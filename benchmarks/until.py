@@ -1,6 +1,6 @@
 """How often does `--until` settle a requirement wrongly, and how many sets does it ask?
 
-    python benchmarks/until.py [--audits 2000] [--sizes 266 792 2000] [--processes 3]
+    python benchmarks/until.py [--audits 2000] [--sizes 266 792 2000] [--processes 3] [--tables outcomes powers]
 
 Planted audits of each kind: sets are drawn with a true value at a distance from the limit, in standard errors of a full
 audit at the limit, and asked until the requirement is settled, by the same bets, looks and last interval as an audit.
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from multiprocessing import Pool
 
 import numpy as np
@@ -27,7 +27,10 @@ from equipoise.stats.planning import units_to_settle
 from equipoise.stats.power import Contrast, with_true_value
 from equipoise.stats.sequential import frequent_looks
 
-LEVEL, RESAMPLES = 0.95, 1000
+LEVEL, RESAMPLES = 0.95, 2000
+BLOCK = 200
+"""Audits that share resamples: those of a share move in steps, so that one draw of them is off for all alike."""
+
 DISTANCES = (-8, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8)
 """Standard errors of the true value above the limit."""
 
@@ -129,13 +132,20 @@ def early(kind: Kind, units: Units, error: float) -> tuple[np.ndarray, np.ndarra
     return np.where(below <= above, *words), np.minimum(above, below)
 
 
+def resampled(means: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the resampled means of each audit."""
+    size = means.shape[1]
+    for seed, first in enumerate(range(0, len(means), BLOCK)):
+        several = means[first : first + BLOCK]
+        chunks = bootstrap.weight_chunks(size, resamples=RESAMPLES, seed=seed)()
+        yield from np.hstack([several @ weights.astype(np.float64) / size for weights in chunks])
+
+
 def full(kind: Kind, sums: np.ndarray, counts: np.ndarray, level: float) -> list[str]:
     """Return what the interval of all sets says: that of every full audit."""
     means, size = sums / counts, sums.shape[1]
-    (weights,) = bootstrap.weight_chunks(size, resamples=RESAMPLES, seed=0)()
-    samples = (means @ weights.astype(np.float64)) / size
     outcomes = []
-    for values, drawn in zip(means, samples, strict=True):
+    for values, drawn in zip(means, resampled(means), strict=True):
         value = float(values.mean())
         if kind.size:
             # As Evidence does: the deviations of the signed difference.
@@ -157,9 +167,8 @@ def truth(kind: Kind, value: float) -> str:
 def cell(asked: tuple[str, int, int, int]) -> list[str] | None:
     """Return a row for one kind, size and distance; None where the value would be outside of what is possible."""
     name, size, distance, audits = asked
-    kind = KINDS[name]
-    value = kind.requirement.bound + distance * kind.deviation(kind.requirement.bound) / math.sqrt(size)
-    if not 0.0 <= value < (0.2 if kind.size else 1.0):
+    kind, value = KINDS[name], value_at(name, size, distance)
+    if value is None:
         return None
     made = settle(kind, value, audits, size, 1, 39)
     right = truth(kind, value)
@@ -210,27 +219,51 @@ def together(asked: tuple[int, str, Sequence[int], int]) -> list[str]:
     ]
 
 
-def planned(asked: tuple[str, int, int, int]) -> list[str] | None:
-    """Return the power and the sets that `plan` predicts for a kind at a size and distance, beside the simulation."""
+PILOTS = (100_000, 300)
+"""Sets that the spread is planned from: as good as all, and those of a small run."""
+
+
+def powers(asked: tuple[str, int, int, int]) -> list[str] | None:
+    """Return the power that `plan` predicts for a kind at a size and distance, beside the simulation."""
     name, size, distance, audits = asked
-    kind = KINDS[name]
-    bound = kind.requirement.bound
-    value = bound + distance * kind.deviation(bound) / math.sqrt(size)
-    if not 0.0 <= value < (0.2 if kind.size else 1.0):
+    kind, value = KINDS[name], value_at(name, size, distance)
+    if value is None:
         return None
-    seen = Units(*(part[0] for part in kind.draw(np.random.default_rng(7), (1, 300), value)), kind.bounds, kind.most)
-    units = with_true_value(replace(seen, horizon=size), value, whole=kind.whole or kind.most > 1)
-    made = settle(kind, value, audits, size, 1, 40)
-    power = np.mean(made.plain == truth(kind, value))
-    predicted = Contrast(bound, LEVEL, kind.whole, kind.size).power(units, size)
-    # What half of the audits need, were there any number of sets.
+    drawn = kind.draw(np.random.default_rng(40), (audits, size), value)
+    power = float(np.mean(np.array(full(kind, *drawn, LEVEL)) == truth(kind, value)))
+    contrast = Contrast(kind.requirement.bound, LEVEL, kind.whole, kind.size)
+    planned = [contrast.power(seen(kind, value, size, pilot), size) for pilot in PILOTS]
+    shown = [f"{share:.1%} ({100 * (share - power):+.1f})" for share in planned]
+    return [name, f"{size:,}", f"{distance:+d}", f"{power:.1%}", *shown]
+
+
+def settled(asked: tuple[str, int, int, int]) -> list[str] | None:
+    """Return the sets that `plan` predicts for `--until` at a size and distance, beside the median of those needed."""
+    name, size, distance, audits = asked
+    kind, value = KINDS[name], value_at(name, size, distance)
+    if value is None:
+        return None
+    # As if there were any number of sets.
     plenty = settle(kind, value, audits // 4, 4 * size, 1, 41)
     median = float(np.median(plenty.asked))
-    needed = units_to_settle(units, bound, (1 - LEVEL) / 2)
-    looks = [look for look in frequent_looks(40 * size) if needed and look >= max(needed, FEWEST_SETS)]
-    shown = f"{looks[0]:,}" if looks else "–"
     reached = f"{median:,.0f}" if median < 4 * size else f"over {4 * size:,}"
-    return [name, f"{size:,}", f"{distance:+d}", f"{predicted:.1%}", f"{power:.1%}", shown, reached]
+    needed = units_to_settle(seen(kind, value, size, PILOTS[-1]), kind.requirement.bound, (1 - LEVEL) / 2)
+    looks = [look for look in frequent_looks(40 * size) if needed and look >= max(needed, FEWEST_SETS)]
+    return [name, f"{size:,}", f"{distance:+d}", f"{looks[0]:,}" if looks else "–", reached]
+
+
+def value_at(name: str, size: int, distance: int) -> float | None:
+    """Return the true value at a distance from the limit; None where it would be outside of what is possible."""
+    kind = KINDS[name]
+    value = kind.requirement.bound + distance * kind.deviation(kind.requirement.bound) / math.sqrt(size)
+    return value if 0.0 <= value < (0.2 if kind.size else 1.0) else None
+
+
+def seen(kind: Kind, value: float, size: int, pilot: int) -> Units:
+    """Return the sets that `plan` takes from an earlier run of that many sets."""
+    sums, counts = (part[0] for part in kind.draw(np.random.default_rng(7), (1, pilot), value))
+    units = Units(sums, counts, kind.bounds, kind.most, size)
+    return with_true_value(units, value, whole=kind.whole or kind.most > 1)
 
 
 def main() -> None:
@@ -238,30 +271,42 @@ def main() -> None:
     parser.add_argument("--audits", type=int, default=2000)
     parser.add_argument("--sizes", type=int, nargs="+", default=[266, 792, 2000])
     parser.add_argument("--processes", type=int, default=3)
+    parser.add_argument("--tables", nargs="+", default=["outcomes", "together", "powers", "settled"])
     chosen = parsed(parser, audits=4, sizes=[120], processes=1)
     singles = [(k, n, d, chosen.audits) for k in KINDS for n in chosen.sizes for d in DISTANCES]
     mixed = {"all at the limit": (0, 0, 0), "all 3 on the good side": (-3, 3, 3), "all 3 on the bad side": (3, -3, -3)}
     mixed |= {"one at the limit, two far": (0, 8, 8), "all 1 on the bad side": (1, -1, -1)}
     several = [(n, name, d, chosen.audits) for n in chosen.sizes for name, d in mixed.items()]
+    near = [(k, n, d, chosen.audits) for k, n, d, _ in singles if abs(d) in (2, 3, 4, 6) and "list" not in k]
+    tables: dict[str, tuple[str, Callable[..., list[str] | None], Sequence[tuple[object, ...]]]] = {
+        "outcomes": (
+            "requirement | sets | distance in SE | true value | passed | FAILED | undecided | wrong | asked"
+            " | all asked: passed / FAILED / undecided | same | not contrary",
+            cell,
+            singles,
+        ),
+        "together": (
+            "sets | three requirements | a false pass | a false failure | passed at the limit | asked",
+            together,
+            several,
+        ),
+        "powers": (
+            f"requirement | sets | distance in SE | power | planned from {PILOTS[0]:,} sets | from {PILOTS[1]}",
+            powers,
+            near,
+        ),
+        "settled": (
+            f"requirement | sets | distance in SE | sets planned from {PILOTS[1]} | median needed",
+            settled,
+            [asked for asked in near if asked[1] < 1000],
+        ),
+    }
     with Pool(chosen.processes) as pool:
-        rows, joint = pool.map(cell, singles, chunksize=4), pool.map(together, several, chunksize=1)
-        near = [(k, n, d, chosen.audits) for k, n, d, _ in singles if abs(d) in (2, 3, 4, 6) and "list" not in k]
-        plans = pool.map(planned, [asked for asked in near if asked[1] < 1000], chunksize=1)
-    print("| requirement | sets | distance in SE | true value | passed | FAILED | undecided | wrong | asked "
-          "| all asked: passed / FAILED / undecided | same | not contrary |")  # fmt: skip
-    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
-    for row in filter(None, rows):
-        print("|", " | ".join(row), "|")
-    print("\n| sets | three requirements | a false pass | a false failure | passed at the limit | asked |")
-    print("|---:|---|---:|---:|---:|---:|")
-    for row in joint:
-        print("|", " | ".join(row), "|")
-    print(
-        "\n| requirement | sets | distance in SE | power planned | power | sets planned for --until | median needed |"
-    )
-    print("|---|---:|---:|---:|---:|---:|---:|")
-    for row in filter(None, plans):
-        print("|", " | ".join(row), "|")
+        for name in chosen.tables:
+            head, row, asked = tables[name]
+            print(f"\n| {head} |\n|{'---|' * (head.count('|') + 1)}", flush=True)
+            for made in filter(None, pool.imap(row, asked)):
+                print("|", " | ".join(made), "|", flush=True)
 
 
 if __name__ == "__main__":

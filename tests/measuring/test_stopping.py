@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -13,7 +14,7 @@ from equipoise.datasets import open_dataset
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measure
 from equipoise.measuring.sampling import until_precise
-from equipoise.measuring.stopping import GUARANTEED, guaranteed, planned_sample
+from equipoise.measuring.stopping import GUARANTEED, Facts, guaranteed, planned_sample
 from equipoise.metrics import METRICS
 from equipoise.records import EquipoiseError, Outcomes, RunKey
 from equipoise.scoring.planted import PlantedEngine
@@ -89,3 +90,22 @@ def test_costs_are_told_before_they_are_spent(tmp_path: Path, monkeypatch: pytes
     assert result.exit_code == 0 and not list(tmp_path.iterdir()), "nothing is asked, nothing is written"
     assert "600" in result.output, "30 sentences, two pronouns, ten wordings"
     assert "width 0.02" in " ".join(result.output.split())
+
+
+def test_a_contrast_within_sets_counts_whole_sets_only_and_others_count_every_example() -> None:
+    def column(*values: str) -> np.ndarray:
+        return np.array(values, dtype=object)
+
+    sides, yes = column("pro", "anti", "pro", "anti", ""), np.ones(5, dtype=bool)
+    groups = {"type": column(*["type2"] * 5), "stereotype": sides, "gender": column(*["male"] * 5)}
+    facts = Facts(groups, column("a", "a", "b", "c", "c"), np.arange(5), yes, yes)
+    found = {
+        metric.inputs[1]: facts.signs(metric, "type2").tolist()
+        for metric in METRICS.values()
+        if metric.unit == "contrast" and metric.awaited
+    }
+    assert found["stereotype"] == [1, -1, 1, -1, 0]
+    assert found["stereotype_within"] == [1, -1, 0, 0, 0]
+    assert found["gender_within"] == [0, 0, 0, 0, 0]
+    firsts = facts.signs(METRICS["flip_rate"], "type2").tolist()
+    assert firsts == [1, 0, 0, 1, 0] and not facts.signs(METRICS["flip_rate"], "type1").any()

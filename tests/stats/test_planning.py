@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 
-from equipoise.records import Estimate
+from equipoise.records import Estimate, Floats
 from equipoise.stats.betting import Units
-from equipoise.stats.planning import Seen, scaled_more, units_to_settle
+from equipoise.stats.planning import Decides, Seen, scaled_more, units_to_settle
 
 
-def at_least(bound: float):  # type: ignore[no-untyped-def]
-    return lambda estimate: estimate.low >= bound or estimate.high < bound
+def at_least(bound: float) -> Decides:
+    return lambda low, high: (low >= bound) == (high >= bound)
 
 
 @pytest.mark.parametrize("n", [42, 266])
@@ -20,8 +23,8 @@ def test_what_is_told_decides_where_the_bound_is_far_from_the_mean(n: int) -> No
     seen = Seen(units, (0.0, 1.0), 0.95)
     for bound in (0.88, 0.93):
         more = seen.more(at_least(bound))
-        assert more is not None and at_least(bound)(seen.estimate(2 * (n + more)))
-        assert at_least(bound)(seen.estimate(n)) or not at_least(bound)(seen.estimate(n + more // 3))
+        assert more is not None and at_least(bound)(*seen.estimate(2 * (n + more)).ends)
+        assert at_least(bound)(*seen.estimate(n).ends) or not at_least(bound)(*seen.estimate(n + more // 3).ends)
 
 
 def test_a_mean_at_its_bound_takes_many_more() -> None:
@@ -31,19 +34,78 @@ def test_a_mean_at_its_bound_takes_many_more() -> None:
     assert near is not None and far is not None and near > 5 * far
 
 
-def test_half_of_all_audits_take_at_most_what_is_told() -> None:
-    # Over drops that may be anything: near a bound no sample knows how near the truth is.
-    rng, enough = np.random.default_rng(3), []
-    while len(enough) < 60:
-        drop = rng.uniform(-0.03, 0.13)
-        units = rng.normal(drop, 0.1, 60)
-        seen = Seen(units, (-1.0, 1.0), 0.95)
-        if not at_least(0.05)(seen.estimate(60)):
-            told = seen.more(at_least(0.05)) or np.inf
-            further = np.concatenate([units, rng.normal(drop, 0.1, 3000)])
-            looks = (n for n in range(61, 3000, 4) if at_least(0.05)(Seen(further[:n], (-1, 1), 0.95).estimate(n)))
-            enough.append(next(looks, 3000) - 60 <= told)
-    assert 0.3 < np.mean(enough) < 0.7
+def drop(truth: float, rng: np.random.Generator, n: int) -> Floats:
+    return rng.normal(truth, 0.1, n).clip(-1, 1)
+
+
+def rare_drop(truth: float, rng: np.random.Generator, n: int) -> Floats:
+    return (rng.random(n) < truth).astype(float)
+
+
+def alike(truth: float, rng: np.random.Generator, n: int) -> Floats:
+    return rng.beta(20 * truth, 20 * (1 - truth), n)
+
+
+def signs(truth: float, rng: np.random.Generator, n: int) -> Floats:
+    return rng.choice([1.0, 0.0, -1.0], n, p=[0.1 + truth / 2, 0.8, 0.1 - truth / 2])
+
+
+def size_of_gap(units: Floats) -> Estimate:
+    radius = 1.96 * float(units.std(ddof=1)) / len(units) ** 0.5
+    return Estimate.around(abs(float(units.mean())), radius, (0.0, 1.0), level=0.95, n=len(units), method="")
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A requirement, and the worlds that it may be about: their true values are drawn from a range."""
+
+    draw: Callable[[float, np.random.Generator, int], Floats]
+    truths: tuple[float, float]
+    bound: float
+    bounds: tuple[float, float] = (-1.0, 1.0)
+    absolute: bool = False
+
+    def estimate(self, units: Floats) -> Estimate:
+        return size_of_gap(units) if self.absolute else Seen(units, self.bounds, 0.95).estimate(len(units))
+
+    def more(self, units: Floats) -> int | None:
+        if self.absolute:
+            return scaled_more(self.estimate(units), (0.0, 1.0), at_least(self.bound))
+        return Seen(units, self.bounds, 0.95).more(at_least(self.bound))
+
+    def is_decided(self, units: Floats) -> bool:
+        return bool(at_least(self.bound)(*self.estimate(units).ends))
+
+
+GATES = {
+    "a drop": Gate(drop, (-0.03, 0.13), 0.05),
+    "a drop in few sets": Gate(rare_drop, (0.0, 0.15), 0.05),
+    "UCerF": Gate(alike, (0.80, 0.90), 0.85, (0.0, 1.0)),
+    "the size of a gap": Gate(signs, (0.0, 0.18), 0.08, absolute=True),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GATES)
+@pytest.mark.parametrize("n", [79, 266])
+def test_half_of_all_audits_take_at_most_what_is_told(name: str, n: int) -> None:
+    # Over worlds that may be anything: near a bound no sample knows how near the truth is.
+    gate, rng, most = GATES[name], np.random.default_rng([3, n]), 6000
+    told, took = [], []
+    while len(told) < 60:
+        truth = rng.uniform(*gate.truths)
+        units = gate.draw(truth, rng, n)
+        if not gate.is_decided(units):
+            told.append(gate.more(units) or np.inf)
+            further = np.concatenate([units, gate.draw(truth, rng, most)])
+            looks = (size for size in looks_from(n, most) if gate.is_decided(further[:size]))
+            took.append(next(looks, np.inf) - n)
+    assert 0.3 < np.mean(np.array(took) <= np.array(told)) < 0.7
+
+
+def looks_from(n: int, most: int) -> list[int]:
+    sizes = (n * 1.05 ** np.arange(1, 200)).astype(int)
+    return np.unique(sizes[(sizes > n) & (sizes <= most)]).tolist()
 
 
 def test_more_units_have_the_values_of_those_seen() -> None:
@@ -53,11 +115,15 @@ def test_more_units_have_the_values_of_those_seen() -> None:
 
 
 def test_other_metrics_scale_by_the_end_that_was_not_cut_off() -> None:
-    estimate = Estimate(0.8, 0.6, 0.9, 0.95, 50, "")
-    assert [scaled_more(estimate, bound, (0, 1)) for bound in (0.7, 0.85)] == pytest.approx([150, 150], abs=1)
-    cut = Estimate(0.85, 0.398, 1.0, 0.95, 6, "")
-    assert scaled_more(cut, 0.99, (0, 1)) == pytest.approx(6 * (0.452 / 0.14) ** 2 - 6, abs=1)
-    assert scaled_more(estimate, 0.8, (0, 1)) is None
+    # Cut at 1 on the one side, the other side says how far the interval reaches.
+    cut, whole = Estimate(0.85, 0.4, 1.0, 0.95, 6, ""), Estimate(0.85, 0.4, 1.3, 0.95, 6, "")
+    assert scaled_more(cut, (0, 1), at_least(0.99)) == scaled_more(replace(whole, high=1.0), (0, 1), at_least(0.99))
+    narrow = Estimate(0.85, 0.75, 1.0, 0.95, 6, "")
+    assert (scaled_more(narrow, (0, 1), at_least(0.99)) or 0) < (scaled_more(cut, (0, 1), at_least(0.99)) or 0)
+    assert scaled_more(replace(cut, n=0), (0, 1), at_least(0.99)) is None, (
+        "no unit says nothing of how intervals narrow"
+    )
+    assert scaled_more(Estimate.alone(0.5, level=0.95, n=9, method=""), (0, 1), at_least(0.4)) is None
 
 
 @pytest.mark.slow
@@ -71,16 +137,12 @@ def test_rehearsed_audits_say_how_many_units_settle_a_bound() -> None:
     assert units_to_settle(Units(seen, np.ones(200), horizon=500), float(seen.mean()), 0.025) is None
 
 
-@pytest.mark.parametrize(("value", "low", "high"), [(0.5, 0.4, 0.6), (0.5, 0.3, 0.55)])
-@pytest.mark.parametrize("bound", [0.1, 0.45, 0.52, 0.9])
-def test_intervals_narrow_with_the_root_of_the_units(value: float, low: float, high: float, bound: float) -> None:
-    def more(units: int) -> int | None:
-        return scaled_more(Estimate(value, low, high, 0.95, units, ""), bound, (0.0, 1.0))
+@pytest.mark.parametrize("units", [40, 400])
+def test_the_nearer_the_bound_the_more_units_and_as_a_share_of_those_seen(units: int) -> None:
+    def more(bound: float, n: int) -> int:
+        return scaled_more(Estimate(0.5, 0.4, 0.6, 0.95, n, ""), (0.0, 1.0), at_least(bound)) or 10**7
 
-    reach, distance = (value - low if bound < value else high - value), abs(value - bound)
-    for units in (1, 40):
-        needed = more(units)
-        assert needed is not None and needed >= 1
-        assert reach * np.sqrt(units / (units + needed)) <= distance + 1e-12, "then the bound is outside"
-        assert needed == 1 or reach * np.sqrt(units / (units + needed - 1)) > distance - 1e-12, "and not before"
-    assert more(0) is None, "no unit says nothing of how intervals narrow"
+    needed = [more(bound, units) for bound in (0.405, 0.42, 0.45, 0.48)]
+    assert needed == sorted(needed) and needed[-1] > 3 * needed[0]
+    assert more(0.42, units) == pytest.approx(more(0.58, units), rel=0.35), "both sides alike"
+    assert more(0.45, 10 * units) == pytest.approx(10 * more(0.45, units), rel=0.25)

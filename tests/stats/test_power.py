@@ -8,7 +8,13 @@ import pytest
 from equipoise.records import EquipoiseError
 from equipoise.stats import bootstrap, bounded
 from equipoise.stats.betting import Units
-from equipoise.stats.power import Contrast, units_for_width, with_true_value
+from equipoise.stats.power import (
+    Contrast,
+    power_of_pilots,
+    spreads_of_pilots,
+    units_for_width,
+    with_true_value,
+)
 
 RNG = np.random.default_rng(3)
 
@@ -37,23 +43,42 @@ def test_a_value_that_was_never_seen_is_still_possible_and_one_beyond_the_bounds
 
 
 @pytest.mark.parametrize(("size", "share", "bound"), [(60, 0.3, 0.15), (250, 0.16, 0.1), (250, 0.6, 0.66)])
-def test_power_is_that_of_the_intervals_of_an_audit(size: int, share: float, bound: float) -> None:
-    rng = np.random.default_rng(5)
-    drawn = (rng.random((800, size)) < share).astype(float)
-    (weights,) = bootstrap.weight_chunks(size, resamples=800, seed=0)()
-    samples = drawn @ weights.astype(float) / size
-    shown = []
-    for values, resampled in zip(drawn, samples, strict=True):
-        enough = bounded.is_enough(values, 1.0)
-        made = (
-            bootstrap.percentile(values.mean(), resampled, level=0.95, units=size)
-            if enough
-            else bounded.mean_interval(values, (0, 1), level=0.95, whole=True)
-        )
-        shown.append(made.low > bound if share > bound else made.high < bound)
+def test_power_of_a_share_is_that_of_the_intervals_of_an_audit(size: int, share: float, bound: float) -> None:
+    rng, shown = np.random.default_rng(5), []
+    # Shares move in steps: resamples that all audits have in common would be off for all alike.
+    for seed in range(20):
+        drawn = (rng.random((100, size)) < share).astype(float)
+        (weights,) = bootstrap.weight_chunks(size, resamples=800, seed=seed)()
+        samples = drawn @ weights.astype(float) / size
+        for values, resampled in zip(drawn, samples, strict=True):
+            enough = bounded.is_enough(values, 1.0)
+            made = (
+                bootstrap.percentile(values.mean(), resampled, level=0.95, units=size)
+                if enough
+                else bounded.mean_interval(values, (0, 1), level=0.95, whole=True)
+            )
+            shown.append(made.low > bound if share > bound else made.high < bound)
     units = with_true_value(Units(drawn[0], np.ones(size)), share, whole=True)
     planned = Contrast(bound, 0.95, whole=True).power(units, size)
-    assert planned == pytest.approx(np.mean(shown), abs=0.06), "two simulations, each to within 2 points"
+    assert planned == pytest.approx(np.mean(shown), abs=0.035), "the simulation is right to within a point"
+
+
+def test_a_pilot_of_few_sets_leaves_more_open_and_one_of_answers_leaves_nothing() -> None:
+    rng = np.random.default_rng(8)
+    few, many = (Units(rng.beta(17, 3, n), np.ones(n)) for n in (100, 1600))
+    spreads = [spreads_of_pilots(units, 0.85) for units in (few, many)]
+    assert spreads[0].std() == pytest.approx(4 * spreads[1].std(), rel=0.4)
+    open_, closed = (power_of_pilots(0.8, s, few, 0.95) for s in spreads)
+    assert open_.low < closed.low < 0.8 < closed.high < open_.high
+    # What pilots of that size really plan: the power of their own spread.
+    planned = [
+        Contrast(0.84, 0.95).power(with_true_value(Units(rng.beta(17, 3, 100), np.ones(100)), 0.85), 480, audits=400)
+        for _ in range(30)
+    ]
+    middle = power_of_pilots(float(np.median(planned)), spreads[0], few, 0.95)
+    assert np.mean([middle.low <= power <= middle.high for power in planned]) > 0.7
+    answers = Units((rng.random(200) < 0.2).astype(float), np.ones(200))
+    assert np.ptp(spreads_of_pilots(answers, 0.1, whole=True)) < 0.02, "the spread of a share follows from its value"
 
 
 @pytest.mark.slow

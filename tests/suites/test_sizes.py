@@ -34,7 +34,9 @@ def test_smaller_differences_need_more_sets_and_too_few_are_told_plainly() -> No
     assert small.answer == f"no: builtin · next-word has 244 such sets, you would need about {small.sets:,}"
     assert large.answer.startswith("yes: about ") and large.prompts == 2 * large.sets
     sizes, powers = zip(*large.powers, strict=True)
-    assert list(powers) == sorted(powers) and large.sets in sizes
+    shares = [power.value for power in powers]
+    assert shares == sorted(shares) and large.sets in sizes
+    assert all(power.low == power.high for power in powers), "no earlier run leaves anything open"
 
 
 def test_more_power_needs_more_sets() -> None:
@@ -57,6 +59,8 @@ def test_widths_and_spread_come_from_an_earlier_run(make_run: Callable[..., Path
     measured = Run(folder).parts[0].measured.get("ucerf", type="type2")
     assert measured is not None and row.sets is not None
     assert row.sets == pytest.approx(measured.n * (measured.estimate.width / 0.05) ** 2, rel=0.25)
+    _, power = one(detect("ucerf[type=type2]=0.03"), like=Run(folder)).powers[2]
+    assert power.low < power.value < power.high and power.n == measured.n
 
 
 @pytest.mark.parametrize(

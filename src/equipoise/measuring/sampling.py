@@ -74,15 +74,22 @@ class Sampled:
         )
 
 
-def sampled(
+def asked_as_needed(
     dataset: Dataset, ask: Ask, plan: Plan, key: RunKey, options: StoppingOptions, until: Sequence[Goal]
-) -> Sampled | Settled | None:
-    """Return as much of the dataset as the goals or the width asked for need; None where all is to be asked."""
+) -> tuple[Dataset, Outcomes, Sampled | Settled | None]:
+    """Return as much of the dataset as the goals or the width asked for need, its outcomes, and how it was sampled.
+
+    All of it is asked where there are neither; then the last is None.
+    """
+    drawn: Sampled | Settled
     if until:
-        return until_settled(dataset, ask, plan, key, until, at_most=options.at_most)
-    if options.until_width is None:
-        return None
-    return until_precise(dataset, ask, plan, width=options.until_width, joint=options.joint, drop=options.drop_settled)
+        drawn = until_settled(dataset, ask, plan, key, until, at_most=options.at_most)
+    elif options.until_width is None:
+        return dataset, outcomes_of(dataset, ask), None
+    else:
+        limits = {"joint": options.joint, "drop": options.drop_settled}
+        drawn = until_precise(dataset, ask, plan, width=options.until_width, **limits)
+    return drawn.dataset, ask(drawn.dataset.examples), drawn
 
 
 def until_precise(

@@ -215,7 +215,7 @@ class _Audit:
         asks = (requirement.text, requirement.metric, requirement.group, requirement.sign, requirement.bound)
         interval = (outcome, estimate.value, estimate.low, estimate.high, goal.level)
         if outcome == UNDECIDED and how == ALL_ASKED:
-            more = scaled_more(estimate, requirement.bound, goal.metric.bounds)
+            more = _more(goal, estimate)
             needed = None if more is None else of + round(more * of / max(estimate.n, 1))
         word = requirement.word(estimate.low, estimate.high) if isinstance(requirement, Duel) else ""
         self.decisions[requirement.text] = Decision(*asks, *interval, sets, of, how, needed, word)
@@ -231,7 +231,7 @@ class _Audit:
 
     def _needed(self, outcomes: Outcomes, goal: Goal, estimate: Estimate) -> int | None:
         """Return about how many sets would settle a goal, were further ones like those that were asked."""
-        wanted, bound = goal.followed, goal.requirement.bound
+        wanted = goal.followed
         if goal.earlier is not None:
             differences = improvement(outcomes, goal)
             return None if differences is None else units_to_settle(differences, 0.0, (1 - goal.level) / 2)
@@ -240,10 +240,18 @@ class _Audit:
         several = units_of(point, items, wanted) if point else []
         sets = goal.sets_in(frozenset(self.sentences))
         if len(several) == 1 and not goal.metric.norm:
-            units = units_to_settle(several[0], bound, (1 - goal.level) / 2, seed=self.plan.seed)
+            units = units_to_settle(several[0], goal.requirement.bound, (1 - goal.level) / 2, seed=self.plan.seed)
             return None if units is None else max(sets + 1, round(units * sets / len(several[0].counts)))
-        more = scaled_more(replace(estimate, n=sets), bound, goal.metric.bounds)
+        more = _more(goal, replace(estimate, n=sets))
         return None if more is None else sets + more
+
+
+def _more(goal: Goal, estimate: Estimate) -> int | None:
+    """Return about how many more units would settle a goal, as its interval narrows; None where no number would."""
+    low, high = goal.metric.bounds
+    bounds = (low - high, high - low) if goal.earlier is not None else (low, high)
+    decides = np.vectorize(lambda low, high: goal.requirement.outcome(low, high) != UNDECIDED, otypes=[bool])
+    return scaled_more(estimate, bounds, decides)
 
 
 def interval_at_any_look(

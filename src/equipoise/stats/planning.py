@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
-from ..records import Estimate, Floats, Integers
+from ..records import Booleans, Estimate, Floats, Integers
 from . import bounded
 from .betting import Units
 
@@ -19,11 +20,11 @@ MOST_UNITS = 1_000_000
 STEP, LARGE = 1.05, 20_000
 """An audit that goes on is looked at whenever it is so much larger; a large one narrows with 1 / sqrt(n)."""
 
-REHEARSALS = 100
+REHEARSALS = 400
 """Audits that are drawn to see how many units they need."""
 
-Decides = Callable[[Estimate], bool]
-Point = tuple[float, float]
+Decides = Callable[[Floats, Floats], Booleans]
+"""Whether intervals with these lower and upper ends decide."""
 
 
 @dataclass(frozen=True)
@@ -48,61 +49,89 @@ class Seen:
     def more(self, decides: Decides) -> int | None:
         """Return how many more units it takes until the interval decides; None where no number of units would.
 
-        The mean of the units seen is itself uncertain, and the more so the nearer it is to the bound. So audits are
-        continued many times, each in a world whose units are weighted at random (a Bayesian bootstrap), until the
-        interval decides; the median of what it took is told.
+        Each audit that is continued is one of a world whose units are weighted at random (a Bayesian bootstrap).
         """
         few = len(self.units)
-        sizes = np.unique((few * STEP ** np.arange(1, 1 + math.log(MOST_UNITS / few, STEP))).astype(np.int64))
-        sizes = sizes[sizes > few]
-        if not len(sizes):
-            return None
-        offsets = list(self._offsets(sizes))
-        took = sorted(self._took(sizes, offsets, means, decides) for means in self._continued(sizes))
-        median = took[len(took) // 2]
-        return max(1, round(median) - few) if math.isfinite(median) else None
+        weights = np.random.default_rng(few).dirichlet(np.ones(few), REHEARSALS)
+        means = weights @ self.units
+        spreads = np.sqrt(np.maximum(weights @ self.units**2 - means**2, 0.0))
+        seen = Continued(float(self.units.mean()), few, self.bounds, means, spreads)
+        return seen.more(self._offsets(seen.sizes), decides)
 
-    def _offsets(self, sizes: Integers) -> Iterator[Point]:
-        """Yield how far the interval reaches below and above the mean at each size."""
-        reach, large = (math.nan, math.nan), 1
+    def _offsets(self, sizes: Integers) -> tuple[Floats, Floats]:
+        """Return how far the interval reaches below and above the mean at each size."""
+        reaches, large = [(math.nan, math.nan)], 1
         for size in sizes.tolist():
-            if size <= LARGE or math.isnan(reach[0]):
+            if size <= LARGE or large == 1:
                 planned, large = self.estimate(size), size
                 reach = planned.value - planned.low, planned.high - planned.value
-            yield reach[0] * math.sqrt(large / size), reach[1] * math.sqrt(large / size)
+            reaches.append((reach[0] * math.sqrt(large / size), reach[1] * math.sqrt(large / size)))
+        below, above = np.array(reaches[1:]).reshape(-1, 2).T
+        return below, above
 
-    def _continued(self, sizes: Integers) -> Iterator[Floats]:
-        """Yield the mean at each size of audits that go on."""
-        rng, few = np.random.default_rng(len(self.units)), len(self.units)
-        added = np.diff(sizes, prepend=few)
-        for weights in rng.dirichlet(np.ones(few), REHEARSALS):
-            mean = float(weights @ self.units)
-            spread = math.sqrt(max(float(weights @ self.units**2) - mean**2, 0.0))
-            sums = added * mean + np.sqrt(added) * spread * rng.standard_normal(len(added))
-            yield (self.units.sum() + sums.cumsum()) / sizes
 
-    def _took(self, sizes: Integers, offsets: Sequence[Point], means: Floats, decides: Decides) -> float:
+@dataclass(frozen=True)
+class Continued:
+    """Audits that go on from a value of some units: each has a true mean of its own, and a spread of its units.
+
+    The value of a sample is itself uncertain, and the more so the nearer it is to the bound. So there are many audits,
+    and the median of what they take is told.
+    """
+
+    value: float
+    n: int
+    bounds: tuple[float, float]
+    means: Floats
+    spreads: Floats
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """The numbers of units at which the audits are looked at."""
+        growth = STEP ** np.arange(1, 1 + max(0.0, math.log(MOST_UNITS / self.n, STEP)))
+        sizes = np.unique((self.n * growth).astype(np.int64))
+        return np.asarray(sizes[sizes > self.n], dtype=np.int64)
+
+    def more(self, offsets: tuple[Floats, Floats], decides: Decides) -> int | None:
+        """Return how many more units half of the audits take; `offsets` are the reach of the interval at each size."""
+        if not len(self.sizes):
+            return None
+        values = self._values()
+        below, above = offsets
         low, high = self.bounds
-        for size, (below, above), mean in zip(sizes.tolist(), offsets, means.tolist(), strict=True):
-            ends = max(low, mean - below), min(high, mean + above)
-            if decides(Estimate(mean, *ends, self.level, size, "planned")):
-                return float(size)
-        return math.inf
+        decided = decides(np.maximum(low, values - below), np.minimum(high, values + above))
+        took = np.where(decided.any(axis=1), self.sizes[decided.argmax(axis=1)].astype(np.float64), np.inf)
+        median = float(np.median(took))
+        return max(1, round(median) - self.n) if math.isfinite(median) else None
+
+    def _values(self) -> Floats:
+        """Return the value of each audit at each size."""
+        rng = np.random.default_rng(self.n)
+        added = np.diff(self.sizes, prepend=self.n)
+        noise = np.sqrt(added) * self.spreads[:, None] * rng.standard_normal((len(self.means), len(added)))
+        sums = self.n * self.value + np.cumsum(added * self.means[:, None] + noise, axis=1)
+        values = sums / self.sizes
+        # What would leave the scale is reflected, as the size of a gap is that changes its sign.
+        low, high = self.bounds
+        values = low + np.abs(values - low) if math.isfinite(low) else values
+        return np.asarray(high - np.abs(high - values) if math.isfinite(high) else values)
 
 
-def scaled_more(estimate: Estimate, bound: float, bounds: tuple[float, float]) -> int | None:
+def scaled_more(estimate: Estimate, bounds: tuple[float, float], decides: Decides) -> int | None:
     """Return how many more units it takes for any metric, as intervals narrow with 1 / sqrt(n); None where none would.
 
     An end at the metric's own bound was cut off there, so the other end tells how far the interval reaches.
     """
-    distance = abs(estimate.value - bound)
     below, above = estimate.value - estimate.low, estimate.high - estimate.value
-    reach = below if bound < estimate.value else above
-    if (estimate.low if bound < estimate.value else estimate.high) in bounds:
-        reach = max(below, above)
-    if distance <= 0 or not math.isfinite(reach) or estimate.n < 1:
+    cut = [estimate.low in bounds, estimate.high in bounds]
+    reach = [above if cut[0] else below, below if cut[1] else above] if sum(cut) < 2 else [max(below, above)] * 2
+    if estimate.n < 1 or not np.isfinite(reach).all():
         return None
-    return max(1, math.ceil(estimate.n * (reach / distance) ** 2) - estimate.n)
+    error = sum(reach) / 2 / float(ndtri((1 + estimate.level) / 2))
+    means = estimate.value + error * ndtri((np.arange(REHEARSALS) + 0.5) / REHEARSALS)
+    spreads = np.full(REHEARSALS, error * math.sqrt(estimate.n))
+    seen = Continued(estimate.value, estimate.n, bounds, means, spreads)
+    narrower = np.sqrt(estimate.n / seen.sizes)
+    return seen.more((reach[0] * narrower, reach[1] * narrower), decides)
 
 
 MOST_REHEARSED = 40_000

@@ -18,13 +18,13 @@ from ..metrics.columns import COLUMNS
 from ..metrics.naming import metric_named
 from ..metrics.requirement import Requirement
 from ..options import RunOptions
-from ..records import Context, EquipoiseError, Outcomes, Sampling, parse_group
+from ..records import Context, EquipoiseError, Estimate, Outcomes, Sampling, parse_group
 from ..runs import Run
 from ..scoring.planted import PlantedEngine
 from ..settings import Settings
 from ..stats.betting import Units
 from ..stats.planning import units_to_settle
-from ..stats.power import Contrast, units_for_width, with_true_value
+from ..stats.power import Contrast, power_of_pilots, spreads_of_pilots, units_for_width, with_true_value
 from ..stats.sequential import frequent_looks
 from ..tasks import Task, open_tasks
 from . import rates
@@ -57,7 +57,8 @@ class Wish:
 class Planned:
     """How many sets a wish needs of one dataset and task, and what these cost; None where no number would do.
 
-    `powers` are how often an audit of that many sets shows it. `of` is the number of sets that there are.
+    `powers` are how often an audit of that many sets shows it, with what an earlier run leaves open of it. `of` is the
+    number of sets that there are.
     """
 
     wish: str
@@ -67,7 +68,7 @@ class Planned:
     kind: str
     prompts: int = 0
     seconds: float | None = None
-    powers: Sequence[tuple[int, float]] = field(default_factory=tuple)
+    powers: Sequence[tuple[int, Estimate]] = field(default_factory=tuple)
 
     @property
     def answer(self) -> str:
@@ -92,7 +93,8 @@ def planned(
         for wish in named:
             for goal in _goals(dataset, task.name, wish, settings.plan):
                 units = _units(outcomes, goal)
-                rows.append(_planned(_Place(dataset, task, asked, settings), goal, wish, units, power))
+                place = _Place(dataset, task, asked, settings, like is not None)
+                rows.append(_planned(place, goal, wish, units, power))
     for wish in wishes:
         if not any(row.wish == _text(wish) for row in rows):
             raise EquipoiseError(f"{_text(wish)!r} names nothing in {', '.join(map(str, asked.data))}")
@@ -116,10 +118,13 @@ def wishes_of(requirements: Sequence[Requirement]) -> list[Wish]:
 
 @dataclass(frozen=True)
 class _Place:
+    """Where a wish is planned; `piloted`: from the sets of an earlier run."""
+
     dataset: Dataset
     task: Task
     asked: RunOptions
     settings: Settings
+    piloted: bool = False
 
 
 def _goals(dataset: Dataset, task: str, wish: Wish, plan: Plan) -> Iterator[Goal]:
@@ -178,7 +183,9 @@ def _planned(place: _Place, goal: Goal, wish: Wish, units: Units, power: float) 
         needed = contrast.units_for(chosen, power, seed=place.settings.seed)
     sets = None if needed is None else round(needed * sets_of_one)
     sizes = [] if needed is None or wish.kind == "width" else sorted({max(8, round(s * needed)) for s in SHARES})
-    powers = [(round(size * sets_of_one), contrast.power(chosen, size)) for size in sizes if size <= 20_000]
+    shares = [(size, contrast.power(chosen, size)) for size in sizes if size <= 20_000]
+    spreads = spreads_of_pilots(units, true, whole=whole) if place.piloted and shares else np.ones(1)
+    powers = [(round(size * sets_of_one), power_of_pilots(share, spreads, units, level)) for size, share in shares]
     prompts, seconds = _cost(place, 0 if sets is None else sets)
     where = f"{place.dataset.name} · {place.task.name}"
     return Planned(_text(wish), where, sets, of, wish.kind, prompts, seconds, tuple(powers))
