@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_texts import assert_kept
 
 import equipoise
 from equipoise.comparing.comparison import Choices, Comparison, compare
@@ -130,3 +131,7 @@ def test_the_better_run_is_the_lower_one_where_lower_is_better(compared: Compari
     better = {test.row.metric: test.better for test in compared.tests if test.row.group == "type=type2"}
     assert better["ucerf"] == better["eo_sum"] == better["flip_rate"] == "planted (mild)"
     assert better["flip_bias"] == "", "it has no better direction"
+
+
+def test_the_tests_are_as_they_were_kept(compared: Comparison) -> None:
+    assert_kept("comparing/comparison", compared.tests)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 from typer.testing import CliRunner
 
 import equipoise
@@ -194,3 +195,8 @@ def test_runs_on_one_dataset_have_no_order_to_follow(planted_run: Path, mild_run
     made = compare([planted_run, mild_run], Choices(metrics=("ucerf",), permutations=20, resamples=20))
     assert orders(made) == [] and list(order_findings([])) == []
     assert order_section(made) is None
+
+
+def test_the_tests_are_as_they_were_kept(folders: list[str], compared: Comparison) -> None:
+    moved = between_datasets(opened(folders), ("builtin", "mine"), metrics=("ucerf", "accuracy"))
+    assert_kept("comparing/datasets", moved, orders(compared))

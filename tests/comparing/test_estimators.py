@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
 from typer.testing import CliRunner
 
 from equipoise.cli import app
@@ -87,3 +88,10 @@ def test_human_labels_are_studied_where_there_are_some(cloze_runs: tuple[Path, P
     covered = pd.read_csv(tmp_path / "conformal.csv")
     assert (covered["high"] >= 0.9).all() and len(covered) == 2
     assert "conformal sets hold the right answer" in " ".join(result.output.split())
+
+
+def test_the_tables_are_as_they_were_kept(planted_run: Path, mild_run: Path, cloze_runs: tuple[Path, Path]) -> None:
+    pairs = estimator_studies([Run(folder) for folder in cloze_runs], Resamples(resamples=40))
+    both = estimator_studies([Run(planted_run), Run(mild_run)], Resamples(resamples=40))
+    tables = {name: table.head(60) for name, table in frames(both).items()}
+    assert_kept("comparing/estimators", tables, frames(pairs))

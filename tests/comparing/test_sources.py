@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 
 import equipoise
 from equipoise.comparing.sources import OTHER, Sources, fewest, frames, sources
@@ -102,3 +103,7 @@ def test_two_runs_of_one_cell_are_refused_and_so_is_a_single_value(tmp_path: Pat
     first = parts(tmp_path)[0]
     with pytest.raises(EquipoiseError, match=r"two runs are of bias 0\.2 on builtin · next-word"):
         sources([first, first], PLAN)
+
+
+def test_the_tables_are_as_they_were_kept(found: Sources) -> None:
+    assert_kept("comparing/sources", frames(found))

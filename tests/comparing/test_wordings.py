@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.comparing.wordings import frames, wording_parts
 from equipoise.measuring.estimators import Resamples
@@ -49,3 +50,8 @@ def test_a_spread_has_the_measured_ends_of_the_wordings(worded_runs: list[Path])
 
 def test_a_run_with_one_wording_has_no_study(planted_run: Path) -> None:
     assert wording_parts([Run(planted_run)], Resamples(resamples=20)) == []
+
+
+def test_the_tables_are_as_they_were_kept(worded_runs: list[Path]) -> None:
+    runs = [Run(folder) for folder in worded_runs]
+    assert_kept("comparing/wordings", frames(wording_parts(runs, Resamples(resamples=40))))

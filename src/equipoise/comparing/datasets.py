@@ -9,7 +9,7 @@ from itertools import combinations
 from ..datasets.neutral import family
 from ..records import EquipoiseError, Measurement, group_label
 from ..runs.measurements import Measurements
-from ..runs.run import Run
+from ..runs.run import Part, Run
 from ..stats.independent import independent_difference
 from .comparison import TESTED, Comparison, Tested, corrected
 from .matching import named_apart, places
@@ -88,7 +88,7 @@ def between_datasets(
     runs: Sequence[Run], data: Sequence[str], *, metrics: Sequence[str] = (), correction: str = "holm"
 ) -> list[Moved]:
     """Return how each metric of each run differs between two datasets, for every task and type that both have."""
-    several = _series(runs, data)
+    several = by_dataset(runs, data)
     compared = [
         (name, *values) for name, parts in several.items() for values in _values(parts, data, metrics or TESTED)
     ]
@@ -111,8 +111,8 @@ def _difference(name: str, task: str, kind: str, values: Values) -> Tested:
     return Tested(Measurement(first.metric, *about, difference, first.better), first.dataset, second.dataset)
 
 
-def _series(runs: Sequence[Run], data: Sequence[str]) -> dict[str, dict[tuple[str, str], Measurements]]:
-    """Return the measurements of each model by dataset and task: of a run with both datasets, or of a run for each."""
+def by_dataset(runs: Sequence[Run], data: Sequence[str]) -> dict[str, dict[tuple[str, str], Part]]:
+    """Return the parts of each model by dataset and task: of a run with both datasets, or of a run for each."""
     whole = [run for run in runs if set(data) <= set(run.manifest.datasets)]
     several = {run.name: [run] for run in named_apart(whole)}
     for run in runs:
@@ -125,16 +125,16 @@ def _series(runs: Sequence[Run], data: Sequence[str]) -> dict[str, dict[tuple[st
             folders = ", ".join(str(run.path) for run in joined)
             raise EquipoiseError(f"{name} has no dataset {missing[0]!r} in {folders}; there are {', '.join(known)}")
     return {
-        name: {(part.dataset, part.task): part.measured for run in joined for part in run.parts}
+        name: {(part.dataset, part.task): part for run in joined for part in run.parts}
         for name, joined in several.items()
     }
 
 
 def _values(
-    parts: Mapping[tuple[str, str], Measurements], data: Sequence[str], metrics: Sequence[str]
+    parts: Mapping[tuple[str, str], Part], data: Sequence[str], metrics: Sequence[str]
 ) -> Iterator[tuple[str, str, Values]]:
     for task in dict.fromkeys(task for _, task in parts):
-        first, second = (parts.get((name, task), Measurements([])) for name in data)
+        first, second = (parts[name, task].measured if (name, task) in parts else Measurements([]) for name in data)
         for kind in dict.fromkeys((*first.kinds, *second.kinds)):
             for metric in metrics:
                 values = first.get(metric, type=kind), second.get(metric, type=kind)

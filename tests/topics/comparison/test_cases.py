@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kept_texts import assert_kept
+
 from equipoise.comparing.comparison import compare
 from equipoise.records.showing import Finding, Table
 from equipoise.report import comparison_page
@@ -36,3 +38,7 @@ def test_sentences_are_on_the_page_only_where_they_were_asked_for(planted_run: P
     shown = sentence.partition("'")[0]
     assert shown in comparison_page(comparison, sentences=True)
     assert shown not in comparison_page(comparison)
+
+
+def test_what_is_described_is_as_it_was_kept(planted_run: Path, mild_run: Path) -> None:
+    assert_kept("topics/comparison-cases", differing(compare([planted_run, mild_run], resamples=20, permutations=20)))

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_texts import assert_kept
 
 import equipoise
 from equipoise.comparing.comparison import Choices, Comparison, compare
 from equipoise.media import markdown
 from equipoise.media.cells import plain
 from equipoise.records.showing import Cell, Chart, Dot, Finding, Section, Table
+from equipoise.report import COMPARED, sections
 from equipoise.topics.comparison.differences import (
     answer,
     blind,
@@ -186,3 +188,9 @@ def test_overlaps_are_counted_under_their_runs(two: Comparison) -> None:
         both = row.cells[7]
         assert isinstance(both, Cell) and both.content == counted.flips[2] and both.after == f"({counted.expected:.1f})"
     assert rows[1].cells[1:5] == (None,) * 4, "nothing is right in ambiguous sentences"
+
+
+def test_what_is_described_is_as_it_was_kept(three: Comparison, two: Comparison) -> None:
+    described = [one for one in sections(two, COMPARED) if one.id not in ("runs", "spreads")]
+    assert_kept("topics/comparison", *described, summary(two))
+    assert_kept("topics/comparison-of-three", *sections(three, (findings, differences)), list(matrices(three)))
