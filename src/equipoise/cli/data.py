@@ -70,7 +70,7 @@ def show(name: Name, **choices: Any) -> None:
     step = max(1, len(dataset.examples) // 4)
     for example in dataset.examples[::step][:4]:
         gold = "either" if example.gold is None else example.candidates[example.gold]
-        facts.append(("e.g.", f"{example.text} ({' | '.join(example.candidates)}: {gold})"))
+        facts.append(("e.g.", f"{' '.join(example.text.split())} ({' | '.join(example.candidates)}: {gold})"))
     typer.echo(printable(f"{dataset.name}: {card.title if card else dataset.source}"))
     for what, fact in facts:
         typer.echo(printable(f"  {what:<10} {fact}"))
@@ -154,3 +154,43 @@ def export(
         typer.echo(printable(f"{len(dataset.examples):,} examples of {dataset.name} ({dataset.licence or 'yours'}):"))
         for file in files:
             typer.echo(printable(f"  {file}"))
+
+
+@app.command("make")
+def make_data(
+    documents: Annotated[Path, typer.Argument(help="A text file, a folder of them (.txt, .md, .eml), or a table.")],
+    slots: Annotated[Path, typer.Option("--slots", help="A TOML file with the question and the groups, as above.")],
+    out: Annotated[Path, typer.Option("--out", help="The template file to write.")] = Path("made.toml"),
+    column: Annotated[str, typer.Option("--column", help="Of a table: the column that has the texts.")] = "",
+    quiet: Quiet = False,
+) -> None:
+    """Make counterfactual versions of your own documents: each about every group, in a file that --data reads.
+
+    Names, titles and pronouns are found by lists and rules on this machine; no text leaves it. What the words leave
+    open is listed, with file and line, for you to look at. The slots file says what is asked, and whom about:
+
+    \b
+        candidates = ["yes", "no"]
+        good = "yes"
+        questions = ["Should the applicant be invited?"]
+        [groups.gender]
+        woman = { name = ["Anna", "Laura"], title = "Ms", pronoun = "she" }
+        man = { name = ["Paul", "David"], title = "Mr", pronoun = "he" }
+    """
+    from ..builder.documents import make
+
+    made = make(documents, slots, out, column=column)
+    if quiet:
+        return
+    asked = sum(document.is_asked for document in made)
+    typer.echo(printable(f"{out}: {asked} of {len(made)} documents can be asked."))
+    for title, ready in (
+        ("Look at these; they are asked as they are:", True),
+        ("Decide these; they are not asked:", False),
+    ):
+        if lines := [line for document in made if document.is_asked is ready for line in document.doubts]:
+            typer.echo(f"\n{title}")
+            for line in lines:
+                typer.echo(printable(f"  {line}"))
+    typer.echo()
+    typer.echo(printable(f"To see what will be asked: equipoise data show {quote(str(out))}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.builder.rules.filters import (
     BRACKETS,
@@ -117,3 +118,27 @@ def test_all_reasons_are_kept() -> None:
 )
 def test_a_draft_is_one_sentence(text: str, count: int) -> None:
     assert sentence_count(text) == count
+
+
+ODD = (
+    "The nurse met the cook because she was late.",
+    "The nurse met the cook because he was late.",
+    "The nurse met the cook because she was too late.",
+    "The [nurse] met the cook because [she] was late for her shift.",
+    "The nurse met the cook.",
+    "She met the nurse and the cook because it rained.",
+    "The nurse gave the cook her keys and her watch, and told her to wait.",
+    "The nurse met the cook, and the cook saw her leave the house on the hill.",
+    "The nurse helped the cook lift her. Then she left.",
+    "The nurse and the baker met because they were late.",
+    "Nurse, cook, she.",
+    "The cook heard her sing, and the nurse kept hers; he laughed at himself.",
+)
+
+
+def test_what_becomes_of_odd_drafts_is_as_it_was_kept() -> None:
+    drafts = [Draft(f"d{n}", "type2", "nurse", "cook", text, text, "here") for n, text in enumerate(ODD)]
+    drafts += [Draft(f"e{n}", "type1", "cook", "nurse", text, text, "here") for n, text in enumerate(ODD[:4])]
+    for name, options in (("usual", FilterOptions()), ("strict", FilterOptions(6, 12, 1, brackets_required=True))):
+        filtered = filter_drafts(drafts, occupations(), options)
+        assert_kept(f"builder/filter-{name}", filtered.kept, filtered.rejected, filtered.aside, dict(filtered.failed))

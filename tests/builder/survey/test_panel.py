@@ -10,7 +10,7 @@ import pytest
 from survey_browser import SHORT, SITE, code_in, come, heading_of, panel
 
 from equipoise.builder.survey.database.survey import SurveyDatabase
-from equipoise.builder.survey.panel import normalised, signed_links, visit_of
+from equipoise.builder.survey.panel import PaymentMap, normalised, signed_links, visit_of
 
 KEY = "a key for signed links, 128 bits"
 
@@ -128,3 +128,9 @@ def test_codes_for_those_who_fail_and_those_who_find_no_work(tmp_path: Path, dat
     come(late, "/panel?id=late")
     page = late.take_test(SHORT)
     assert heading_of(page) == "No sentences are left" and "NONE1" in page and "/work" in page
+
+
+def test_a_payment_map_waits_half_a_minute_for_another_writer_and_keeps_each_row_at_once(tmp_path: Path) -> None:
+    people = PaymentMap(tmp_path / "payments.sqlite")
+    assert people._connection.execute("PRAGMA busy_timeout").fetchone() == (30_000,)
+    assert people._connection.isolation_level is None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from kept_texts import assert_kept
 from local_parts import write_records
 from survey_raters import survey_of, vote, votes_for
 from typer.testing import CliRunner
@@ -198,3 +199,15 @@ def test_the_datasheet_counts_types_and_says_whether_the_paper_s_method_was_foll
     assert followed in plain and followed in sheet(CleanOptions(Rule(criteria=Criteria(inclusive=True))), "")
     assert followed not in sheet(CleanOptions(Rule(criteria=Criteria(meant=0.9))), "")
     assert followed not in sheet(CleanOptions(Rule(Coverage(enough=3))), "")
+
+
+def test_the_files_of_a_dataset_are_as_they_were_kept(some_sentences: Callable[[int], list[Sentence]]) -> None:
+    sentences = some_sentences(8)
+    given = [answer for sentence in sentences[1:] for answer in votes_for(sentence)]
+    given += [Answer(sentences[0].id, f"r{n}", n, vote(n > 0, n != 1, n < 3), 5.0 + n, n == 2) for n in range(5)]
+    cleaned = clean(sentences, given, CleanOptions())
+    raters = [RaterRecord(f"r{n}", "passed", 1.0, "en") for n in range(5)]
+    summary = summarise(rows_of(given)[0], raters, (len(sentences), len(cleaned.kept)))
+    steps = [Step("filter", 50, 40, {"one pronoun": 10})]
+    files = dataset_files(cleaned, Sheet("mine", "CC0-1.0", WORDS, steps, summary))
+    assert_kept("builder/dataset", cleaned, summary, files)

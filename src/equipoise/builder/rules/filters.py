@@ -92,7 +92,7 @@ def filter_drafts(
         if number % 500 == 0:
             progress("drafts", number, len(drafts))
         breaks = list(sentence_breaks(draft, words, options)) or list(seen.breaks(draft))
-        failed.update({broken.rule for broken in breaks})
+        failed.update(dict.fromkeys((broken.rule for broken in breaks), 1))
         if breaks:
             rejected.append(_rejected(draft, breaks))
             continue
