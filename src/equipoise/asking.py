@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,9 @@ from .runs import Run
 
 PRONOUNS = ("he", "she", "they")
 """The pronouns that a sentence is asked with where none are named."""
+
+MEMORY = "/dev/shm"
+"""The folder in memory that Linux has."""
 
 _MARKED = re.compile(r"\[([^\[\]]+)\]")
 _NAMED = re.compile(r"\b(?:the|an?|my|our|your)\s+([a-z]+)\b", re.IGNORECASE)
@@ -72,7 +76,9 @@ def ask(
     pronouns = options_of(AuditOptions)["pronouns"].read(choices.pop("pronouns", PRONOUNS))
     questions = [Question(sentence, _words(candidates), _words(groups), pronouns) for sentence in asked]
     rows, left_out = question_rows(questions)
-    with tempfile.TemporaryDirectory(prefix="equipoise-ask-") as folder:
+    # In memory where the system has a place for that: a reader who types waits for the disk otherwise.
+    place = MEMORY if os.access(MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="equipoise-ask-", dir=place) as folder:
         run = audit(model, rows, task, out=folder, progress=progress, **_SETTLED, **choices)
         # The folder goes, the run stays: what is read later is read now.
         for name in ("outcomes.parquet", "pairs.parquet", "examples.parquet", "measurements.csv"):

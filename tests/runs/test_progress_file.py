@@ -8,11 +8,13 @@ import socket
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from equipoise.runs.progress_file import EVERY, NAME, Going, ProgressNotes, forget_progress, read_progress
+from equipoise.records import FirstResults
+from equipoise.runs.progress_file import EVERY, NAME, SPARING, Going, ProgressNotes, forget_progress, read_progress
 
 
 class Clock:
@@ -48,6 +50,55 @@ def test_progress_is_passed_on_always_and_noted_now_and_then(tmp_path: Path) -> 
     assert read_progress(tmp_path) is None
 
 
+def test_first_results_are_noted_and_looked_at_sparingly(tmp_path: Path) -> None:
+    clock, looks = Clock(), []
+    seen = FirstResults("builtin", "next-word", 3, 10, {"flip_rate": {"type1": (0.25, 3)}, "ucerf": {}})
+
+    def look() -> FirstResults | None:
+        looks.append(clock.now)
+        clock.now += 0.5  # how long it takes
+        return seen if len(looks) > 1 else None
+
+    notes = ProgressNotes(tmp_path, lambda *what: None, clock)
+    notes.watch(look)
+    noted = []
+    for _ in range(150):
+        clock.now += EVERY
+        notes("x", 1, 2)
+        going = read_progress(tmp_path)
+        assert going is not None
+        noted.append(going.so_far)
+    assert noted[0] == () and noted[-1] == (seen,)
+    assert 2 <= len(looks) <= 4 and all(b - a >= 0.5 * SPARING for a, b in pairwise(looks))
+    # Another dataset is beside the first; what says nothing any more takes nothing away.
+    clock.now += 1000
+    notes.watch(lambda: replace(seen, dataset="winobias"))
+    notes("x", 1, 2)
+    clock.now += 1000
+    notes.watch(lambda: None)
+    notes("measuring", 0, 1)
+    going = read_progress(tmp_path)
+    assert going is not None and [results.dataset for results in going.so_far] == ["builtin", "winobias"]
+
+
+def test_first_results_that_are_too_many_or_not_numbers_are_left_out(tmp_path: Path) -> None:
+    clock = Clock()
+    notes = ProgressNotes(tmp_path, lambda *what: None, clock)
+    many = {f"type {number} {'x' * 50}": (0.5, 3) for number in range(2000)}
+    notes.watch(lambda: FirstResults("builtin", "next-word", 3, 10, {"ucerf": many}))
+    clock.now += EVERY
+    notes("x", 1, 2)
+    going = read_progress(tmp_path)
+    assert going is not None and going.done == 1 and going.so_far == ()
+    note = {"what": "x", "done": 1, "total": 2, "process": 1, "machine": "m", "at": 1.0}
+    rows = [
+        {"dataset": "d", "task": "t", "sets": 1, "of": 2, "metrics": {"ucerf": {"a": [float("nan"), 1], "b": [1, 1]}}}
+    ]
+    (tmp_path / NAME).write_text(json.dumps({**note, "so_far": rows}))
+    going = read_progress(tmp_path)
+    assert going is not None and going.so_far[0].metrics == {"ucerf": {"b": (1.0, 1)}}
+
+
 def test_a_run_whose_process_is_gone_has_stopped(tmp_path: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
@@ -68,6 +119,8 @@ def test_a_run_whose_process_is_gone_has_stopped(tmp_path: Path) -> None:
         '{"what": "x"}',
         '{"what":"x","done":"a","total":1,"process":1,"machine":"m","at":1}',
         "null",
+        '{"what":"x","done":1,"total":1,"process":1,"machine":"m","at":1,"so_far":[[]]}',
+        '{"what":"x","done":1,"total":1,"process":1,"machine":"m","at":1,"so_far":[{"dataset":"d","task":"t","sets":1,"of":1,"metrics":{"u":{"a":3}}}]}',
     ],
 )
 def test_a_damaged_note_says_nothing(tmp_path: Path, content: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.run import Run
+from equipoise.view import pages
 from equipoise.view.index import slug_of
 from equipoise.view.run_pages import stored_page
 
@@ -66,6 +68,29 @@ def test_the_list_is_filtered_sorted_and_shared_by_its_address(served: Served, v
     again.wait_for_selector("html[data-list=ready]")
     assert names(again) == names(tab) == [f"suite/{name}" for name in ("alpha", "beta", "gamma", "delta")]
     assert again.locator("[name=dataset]").input_value() == "builtin"
+
+
+@pytest.mark.slow
+def test_a_long_list_is_searched_and_sorted_as_a_whole(
+    served: Served, visit: Visit, some_runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(pages._environment().globals, "most", 2)
+    tab = visit(served(), bypass_csp=True)
+    tab.wait_for_selector("html[data-list=ready]")
+    assert len(names(tab)) == 2 and tab.locator("#count").inner_text() == "4 runs"
+    tab.get_by_role("button", name="sort by UCerF").click()
+    assert names(tab) == ["suite/delta", "suite/gamma"], "the first of all, not of those that were shown"
+    tab.fill("[name=q]", "alpha")
+    assert names(tab) == ["suite/alpha"] and not tab.locator("#more").is_visible()
+    tab.fill("[name=q]", "")
+    press(tab, "Tab", "#more")
+    tab.keyboard.press("Enter")
+    assert len(names(tab)) == 4 and "all=1" in tab.url
+    assert tab.evaluate("document.activeElement.closest('tr').rowIndex") == 3, "where the reader was"
+    again = visit(tab.url)
+    again.wait_for_selector("html[data-list=ready]")
+    assert names(again) == names(tab)
+    check(tab)
 
 
 @pytest.mark.slow
@@ -145,9 +170,19 @@ def test_a_run_that_is_still_going_is_followed_to_its_end(
             arg=int(before or 0),
             timeout=30_000,
         )
-        tab.wait_for_selector("tr[data-slug^=new] a", timeout=120_000)
+        # First results: of whole sets, marked as such, without an interval and without a verdict.
+        tab.wait_for_selector("tr[data-state=running] .so-far svg", timeout=60_000)
+        row = tab.locator("tr[data-state=running]").first
+        assert re.search(r"so far, \d+ of 60 sets", row.inner_text())
+        assert row.locator(".interval").count() == 0 and row.get_attribute("data-status") == ""
+        page = visit(str(row.locator("a").evaluate("link => link.href")), bypass_csp=True)
+        assert "still going" in page.inner_text("main") and "so far," in page.inner_text("main")
+        check(page)
+        tab.wait_for_selector("tr[data-slug^=new][data-state=finished]", timeout=120_000)
         assert going.wait(60) == 0
+        page.wait_for_selector("html[data-cases=ready]", timeout=60_000)
     assert tab.locator("tr[data-slug^=new] .dots svg").count() > 0
+    assert tab.locator("tr[data-slug^=new] .so-far").count() == 0
     shutil.rmtree(folder / "old")
     tab.wait_for_function("() => !document.querySelector('tr[data-slug^=old]')", timeout=30_000)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,42 @@ def test_a_question_that_was_asked_is_not_asked_again(box: AskBox, monkeypatch: 
     first = box.answer(question)
     monkeypatch.setattr("equipoise.view.ask_box.ask", None)
     assert box.answer(question) is first
+
+
+@pytest.fixture
+def readable_llama(tiny_llama: Callable[..., Path]) -> Path:
+    """Return a folder with a small model whose tokens can be turned into text again."""
+    folder = tiny_llama()
+    file = folder / "tokenizer.json"
+    decoder = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True}
+    file.write_text(json.dumps({**json.loads(file.read_text()), "decoder": decoder}))
+    return folder
+
+
+def test_the_tokens_of_a_sentence_are_those_that_the_answer_was_made_of(readable_llama: Path) -> None:
+    engine = open_engine(str(readable_llama))
+    box = ready(AskBox(lambda: engine))
+    question = Question(FIRST)
+    answers = box.answer(question)["answers"]
+    (_, prompt, score), *_ = box._heard(question).asked
+    assert [asked[0] for asked in box._heard(question).asked] == [answer["word"] for answer in answers]
+    odds = np.exp(score.logprobs[0] - score.logprobs[1])
+    np.testing.assert_allclose(odds, np.divide(*answers[0]["probabilities"]), rtol=1e-4)
+    texts = engine.token_texts([prompt])[0]
+    assert [list(map(len, texts))] == [[len(values) for values in score.token_logprobs]]
+    # The whole text, read in one go, gives the same probabilities of the answer.
+    first, rest = str(prompt.context).split(" ", 1)
+    whole = replace(prompt, context=first, continuations=(f" {rest}{prompt.continuations[0]}",))
+    ((read,),) = engine.score([[whole]])
+    np.testing.assert_allclose(read.token_logprobs[0][-len(texts[0]) :], score.token_logprobs[0], atol=1e-4)
+    drawn = box.tokens(question)["html"]
+    for token, value in zip(texts[0], score.token_logprobs[0], strict=True):
+        assert token.strip() in drawn and f"{np.exp(value):.2g}" in drawn
+    assert "he / she / they" in drawn and "-fold" in drawn
+
+
+def test_an_engine_that_does_not_show_its_tokens_says_so(box: AskBox) -> None:
+    assert "does not show its tokens" in box.tokens(Question(FIRST))["text"]
 
 
 def test_a_model_that_cannot_be_loaded_says_why() -> None:
@@ -151,6 +188,9 @@ def test_sentences_are_asked_as_they_are_typed(
     tab.select_option("#ask-marker", label="age")
     tab.wait_for_function("() => document.documentElement.dataset.sentence.includes('[')", timeout=60_000)
     assert tab.locator("#answer").get_by_text("old: ").count() > 0
+    tab.locator("#tokens summary").click()
+    tab.wait_for_function("() => document.getElementById('tokens-shown').textContent", timeout=60_000)
+    assert "does not show its tokens" in tab.inner_text("#tokens-shown")
     tab.click("#ask-keep")
     assert Axe().run(tab).violations_count == 0, Axe().run(tab).generate_report()
     again = visit(tab.url)
@@ -169,6 +209,26 @@ def test_sentences_are_asked_as_they_are_typed(
     again.locator(".starts a").first.click()
     again.wait_for_function("() => document.documentElement.dataset.sentence", timeout=60_000)
     assert again.input_value("#ask-sentence") == text
+
+
+@pytest.mark.slow
+def test_tokens_are_shown_when_they_are_asked_for_and_follow_the_sentence(
+    served: Callable[..., str], visit: Callable[..., Any], readable_llama: Path
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    box = ready(AskBox(lambda: open_engine(str(readable_llama))))
+    tab = visit(f"{served(box=box)}ask.html", bypass_csp=True)
+    tab.wait_for_function("() => document.documentElement.dataset.sentence", timeout=60_000)
+    assert tab.inner_text("#tokens-shown") == ""
+    tab.locator("#tokens summary").focus()
+    tab.keyboard.press("Enter")
+    tab.wait_for_function("() => document.documentElement.dataset.tokens", timeout=60_000)
+    assert "nurse" in tab.inner_text("#tokens-shown")
+    tab.fill("#ask-sentence", "The cook told the farmer that she was tired.")
+    tab.wait_for_function("() => document.documentElement.dataset.tokens.startsWith('The cook')", timeout=60_000)
+    assert "cook" in tab.inner_text("#tokens-shown") and "nurse" not in tab.inner_text("#tokens-shown")
+    assert Axe().run(tab).violations_count == 0, Axe().run(tab).generate_report()
 
 
 @pytest.mark.slow

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from equipoise.records import EquipoiseError
+from equipoise.records import EquipoiseError, FirstResults
 from equipoise.run import audit, remeasure
+from equipoise.runs.manifest import read_manifest, write_manifest
+from equipoise.runs.progress_file import ProgressNotes
 from equipoise.runs.run import Run
 from equipoise.verdict.summary import VERDICTS, summary
 from equipoise.view import index as indexing
@@ -164,3 +167,23 @@ def test_a_run_that_stopped_says_so(tmp_path: Path) -> None:
         audit("planted", out=tmp_path / "run", progress=stop, limit=40)
     (entry,) = Index(tmp_path).entries()
     assert entry.state == "stopped" and [part.dataset for part in entry.parts][:1] == ["builtin"]
+
+
+def test_a_run_that_is_going_says_what_it_knows_so_far(some_runs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(some_runs / "suite" / "alpha", folder)
+    write_manifest(folder, replace(read_manifest(folder), finished=None))
+    index = Index(tmp_path)
+    (entry,) = index.entries()
+    assert [(part.metrics, part.of) for part in entry.parts] == [({}, 0)]
+    clock = iter([0.0, *[10.0] * 9])
+    notes = ProgressNotes(folder, lambda *what: None, lambda: next(clock))
+    values = {"flip_rate": {"type1": (0.5, 2), "type2": (0.25, 4)}, "ucerf": {}, "other": {"": (1.0, 1)}}
+    notes.watch(lambda: FirstResults("builtin", "next-word", 6, 120, values))
+    notes("builtin", 6, 120)
+    (changed,), _ = looked(index).since(entry.changed)
+    (part, *_) = changed.parts
+    assert changed.state == "running" and (part.sets, part.of, part.status) == (6, 120, "")
+    assert list(part.metrics["flip_rate"]) == ["type2", "type1"] and part.metrics["ucerf"] == {}
+    estimate = part.metrics["flip_rate"]["type2"]
+    assert (estimate.value, estimate.n, estimate.has_interval) == (0.25, 4, False)

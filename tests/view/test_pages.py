@@ -60,3 +60,12 @@ def test_the_bar_is_put_before_the_page_s_own_and_changes_nothing_else(planted_r
 def test_addresses_leave_out_what_is_empty() -> None:
     assert pages.address("a.html") == "a.html" == pages.address("a.html", q="")
     assert pages.address("a.html", ("run", "x"), ("run", "y & z"), q="ü") == "a.html?run=x&run=y+%26+z&q=%C3%BC"
+
+
+def test_a_long_list_begins_with_some_rows_and_has_all() -> None:
+    entries = [replace(PLAIN, slug=f"slug-{number}") for number in range(pages.MOST_ROWS + 20)]
+    shown = pages.list_page(entries)
+    rows = re.findall(r"<tr data-slug=[^>]*>", shown)
+    assert len(rows) == len(entries) and [row.endswith(" hidden>") for row in rows] == [False] * 100 + [True] * 20
+    assert "Show all 120 runs" in shown and ' id="more">' in shown
+    assert ' id="more" hidden>' in pages.list_page(entries[:5])

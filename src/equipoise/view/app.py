@@ -3,7 +3,7 @@
 # No postponed annotations here: FastAPI reads them.
 import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from ..asking import Question
 from ..datasets.markers import read_markers
 from ..metrics.requirement import Requirement
 from ..records import EquipoiseError
@@ -22,7 +23,7 @@ from .ask_box import FIRST, AskBox, case_of, question_of, table_of, worst_cases
 from .comparisons import MOST_COMPARED, compared_page
 from .guard import Door, Guard, report_policy
 from .histories import history_page, models_with_histories
-from .index import FINISHED, Entry, Index
+from .index import FINISHED, RUNNING, STOPPED, Entry, Index
 from .making import Made, Maker
 from .run_pages import stored_page
 
@@ -99,6 +100,10 @@ def _add_list(app: FastAPI, viewer: Viewer) -> None:
 def _add_runs(app: FastAPI, viewer: Viewer) -> None:
     @app.get("/run-{slug}.html")
     def run(slug: str) -> Response:
+        # The version first: what changes meanwhile comes with the next news.
+        version, going = viewer.index.version, viewer.index.get(slug)
+        if going is not None and going.state in (RUNNING, STOPPED):
+            return HTMLResponse(pages.going_page(going, version))
         (entry,) = viewer.chosen([slug])
         made = viewer.maker.page(("run", slug, entry.changed), lambda: stored_page(entry.folder))
         links = [
@@ -187,15 +192,22 @@ def _add_asking(app: FastAPI, viewer: Viewer) -> None:
         page = pages.drawn_page("ask.html", "Ask", question=question, entries=entries[:MOST_MOMENTS], **shown)
         return HTMLResponse(page)
 
-    @app.post("/ask.json")
-    async def asked(request: Request) -> Response:
+    async def answered(request: Request, asked: Callable[[AskBox, Question], dict[str, Any]]) -> Response:
         if viewer.box is None or viewer.box.state:
             return JSONResponse({"text": viewer.box.state if viewer.box else "No model is loaded."}, status_code=503)
         try:
             question = question_of(json.loads(await request.body()))
-            return JSONResponse(await run_in_threadpool(viewer.box.answer, question))
+            return JSONResponse(await run_in_threadpool(asked, viewer.box, question))
         except (EquipoiseError, ValueError, RecursionError) as error:
             return JSONResponse({"text": f"{str(error)[:1].upper()}{str(error)[1:]}"}, status_code=422)
+
+    @app.post("/ask.json")
+    async def asked(request: Request) -> Response:
+        return await answered(request, AskBox.answer)
+
+    @app.post("/tokens.json")
+    async def token_by_token(request: Request) -> Response:
+        return await answered(request, AskBox.tokens)
 
     @app.post("/table.csv")
     async def table(request: Request) -> Response:

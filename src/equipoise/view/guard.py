@@ -23,7 +23,7 @@ POLICY = (
 """What our own pages may do: nothing but our style sheet and script, and asking us."""
 
 HEADERS = {**STRICT, "referrer-policy": "no-referrer", "cross-origin-resource-policy": "same-origin"}
-POSTED = ("/ask.json", "/table.csv")
+POSTED = ("/ask.json", "/tokens.json", "/table.csv")
 """What may be posted to; everything else is only read."""
 
 

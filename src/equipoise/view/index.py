@@ -11,6 +11,7 @@ import io
 import json
 import math
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from typing import Any
 from ..datasets.gendered import CONTROL_NAME
 from ..files import sha256
 from ..progress import Progress
-from ..records import Better, EquipoiseError, Estimate, Measurement, RunError, RunManifest, parse_group
+from ..records import Better, EquipoiseError, Estimate, FirstResults, Measurement, RunError, RunManifest, parse_group
 from ..runs.csv_files import original
 from ..runs.folder import RunFolder, folder_name
 from ..runs.manifest import NAME as MANIFEST
@@ -39,6 +40,9 @@ MOST_FOLDERS = 100_000
 LOOK_EVERY = 1.0
 """Seconds between two looks at the disk, however many pages ask."""
 
+_FOR_ALL = re.compile(rb',(?:all|type=[^,"]*|"type=[^"]*.*"),')
+"""In a row of measurements: a group that is a type, or all. One of several parts has commas, and so is in quotes."""
+
 FINISHED, RUNNING, STOPPED, DAMAGED = "finished", "running", "stopped", "damaged"
 
 
@@ -46,7 +50,8 @@ FINISHED, RUNNING, STOPPED, DAMAGED = "finished", "running", "stopped", "damaged
 class ListedPart:
     """What the list says of a run on one dataset as one task: the listed metrics by type, and its verdict.
 
-    The verdict is its status and its sentence; both are "" where it is not known yet.
+    The verdict is its status and its sentence; both are "" where it is not known yet. While a run is going, the metrics
+    are those of `sets` whole sets of `of`, and there is no verdict.
     """
 
     dataset: str
@@ -54,6 +59,8 @@ class ListedPart:
     metrics: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
     status: str = ""
     sentence: str = ""
+    sets: int = 0
+    of: int = 0
 
 
 @dataclass(frozen=True)
@@ -200,7 +207,8 @@ def read_entry(slug: str, folder: Path, below: Path) -> Entry:
         return Entry(slug, place, folder, DAMAGED, place, (), note=_within(str(error), below))
     date = manifest.finished or manifest.started
     if manifest.finished is None:
-        parts = [ListedPart(name, task) for name in manifest.datasets for task in manifest.tasks]
+        asked = [ListedPart(name, task) for name in manifest.datasets for task in manifest.tasks]
+        parts = [part for part in asked if part.dataset != CONTROL_NAME] or asked
         return _with_progress(Entry(slug, place, folder, STOPPED, manifest.model, parts, date))
     try:
         listed = _parts(RunFolder(folder), manifest)
@@ -217,7 +225,22 @@ def _within(text: str, below: Path) -> str:
 
 def _with_progress(entry: Entry) -> Entry:
     going = read_progress(entry.folder)
-    return replace(entry, going=going, state=RUNNING if going and going.is_alive() else STOPPED)
+    state = RUNNING if going and going.is_alive() else STOPPED
+    known = {(results.dataset, results.task): results for results in going.so_far} if going else {}
+    parts = [_so_far(part, known.get((part.dataset, part.task))) for part in entry.parts]
+    return replace(entry, going=going, state=state, parts=parts)
+
+
+def _so_far(part: ListedPart, results: FirstResults | None) -> ListedPart:
+    """Return a part of a run that is still going, with what it says so far."""
+    if results is None:
+        return part
+    metrics = {}
+    for name in LISTED:
+        values = results.metrics.get(name, {})
+        known = {kind: values[kind] for kind in ordered_kinds(set(values)) if kind in values}
+        metrics[name] = {kind: Estimate.alone(value, level=0.0, n=n, method="") for kind, (value, n) in known.items()}
+    return replace(part, metrics=metrics, sets=results.sets, of=results.of)
 
 
 def _parts(folder: RunFolder, manifest: RunManifest) -> list[ListedPart]:
@@ -242,11 +265,20 @@ def values_of(content: bytes, metrics: Sequence[str] = LISTED) -> dict[tuple[str
     return {part: _metrics(rows, metrics) for part, rows in by_part.items()}
 
 
+def _lines(content: bytes, start: bytes) -> Iterator[bytes]:
+    """Yield the lines of a file that begin so, without looking at the others."""
+    at = content.find(b"\n" + start)
+    while at >= 0:
+        end = content.find(b"\n", at + 1)
+        end = len(content) if end < 0 else end
+        yield content[at + 1 : end] + b"\n"
+        at = content.find(b"\n" + start, end)
+
+
 def listed_rows(content: bytes, metrics: Sequence[str] = LISTED) -> Iterator[Measurement]:
     """Yield the rows of `measurements.csv` of some metrics, for a type or for all items."""
-    starts = tuple(f"{name}{end}".encode() for name in metrics for end in (",", "_"))
     # Thousands of other rows need not be parsed.
-    lines = [line for line in content.splitlines(keepends=True) if line.startswith(starts)]
+    lines = [line for name in metrics for line in _lines(content, name.encode()) if _FOR_ALL.search(line)]
     for cells in csv.reader(io.StringIO(b"".join(lines).decode("utf-8", "replace"))):
         row = dict(zip(Measurement.COLUMNS, cells, strict=False))
         if len(cells) != len(Measurement.COLUMNS) or not set(parse_group(original(row["group"]))) <= {"type"}:

@@ -22,6 +22,9 @@ from .index import DAMAGED, FINISHED, LISTED, RUNNING, STOPPED, Entry, ListedPar
 BOUNDS = (0.0, 1.0)
 """Of the list's axes: the same for all runs, so that dots can be compared."""
 
+MOST_ROWS = 100
+"""Rows of the list that are drawn before a reader asks for all; search and filters look through all of them."""
+
 TITLES = {"flip_rate": "Flip rate", "ucerf": "UCerF"}
 HINTS = {
     "flip_rate": "Share of sets whose answer changes with the group word; lower is better.",
@@ -68,6 +71,12 @@ def list_page(entries: Iterable[Entry], **more: Any) -> str:
     return _page("list.html", "Runs", entries=several, running=running, **more)
 
 
+def going_page(entry: Entry, seen: int) -> str:
+    """Return the page of a run that is not finished: how far it is, and what it says so far."""
+    more = {"kicker": entry.place, "seen": seen, "only": entry.slug}
+    return _page("going.html", entry.model, entry=entry, entries=[entry], **more)
+
+
 def rows_of(entry: Entry, **more: Any) -> str:
     """Return the rows of the list that belong to one run."""
     macros: Any = _environment().get_template("rows.html").make_module(more)
@@ -93,7 +102,9 @@ def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("equipoise.view", "web"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    made.globals.update(listed=LISTED, titles=TITLES, hints=HINTS, states=STATES, dots=_dots, first_value=_first_value)
+    made.globals.update(
+        most=MOST_ROWS, listed=LISTED, titles=TITLES, hints=HINTS, states=STATES, dots=_dots, first_value=_first_value
+    )
     made.globals.update(kind_of=_kind, search_text=_search_text, address=address)
     return made
 

@@ -18,13 +18,27 @@
     if (source) fields.set("from_run", source);
     history.replaceState(null, "", location.pathname + "?" + fields + (kept.length ? MARK + encodeURIComponent(JSON.stringify(kept)) : ""));
   }
+  const tokens = document.getElementById("tokens"), shown = document.getElementById("tokens-shown");
+  let tokensOf = "";
+  async function readTokens() {
+    if (!tokens || !tokens.open || !asked || tokensOf === asked) return;
+    const body = tokensOf = asked;
+    const reply = await post("tokens.json", body), heard = await reply.json();
+    // Another sentence was asked meanwhile.
+    if (body !== asked) return;
+    if (heard.text) { shown.textContent = heard.text; return; }
+    shown.innerHTML = heard.html;
+    document.documentElement.dataset.tokens = JSON.parse(body).sentence;
+  }
+  function post(address, body) { return fetch(address, { method: "POST", headers: { "Content-Type": "application/json" }, body: body }); }
+  if (tokens) tokens.addEventListener("toggle", readTokens);
   async function send() {
     const given = read(), body = JSON.stringify(given);
     if (going || body === asked || form.dataset.able === undefined) return;
     going = true;
     const start = performance.now();
     try {
-      const reply = await fetch("ask.json", { method: "POST", headers: { "Content-Type": "application/json" }, body: body });
+      const reply = await post("ask.json", body);
       const heard = await reply.json();
       if (reply.status === 503) { state.textContent = heard.text; setTimeout(send, 1000); return; }
       asked = body;
@@ -37,7 +51,7 @@
     } catch (error) { state.textContent = "The viewer does not answer; is it still running?"; }
     finally { going = false; }
     // What was typed meanwhile.
-    if (JSON.stringify(read()) !== body) send();
+    if (JSON.stringify(read()) !== body) send(); else readTokens();
   }
   function typed() { store(); clearTimeout(timer); timer = setTimeout(send, 60); }
   function show() {
@@ -79,7 +93,7 @@
     typed();
   });
   document.getElementById("kept-save").addEventListener("click", async function () {
-    const reply = await fetch("table.csv", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(kept) });
+    const reply = await post("table.csv", JSON.stringify(kept));
     if (!reply.ok) { state.textContent = (await reply.json()).text; return; }
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([await reply.text()], { type: "text/csv" }));
