@@ -5,7 +5,7 @@ of the steps that pass the guards, the one with the lowest validation loss is ke
 is then asked WinoBias, SynthBias (where they are on this machine), the built-in sentences, `gendered` (the pronoun
 decides; neither its constructions nor its words are trained on), 200 general questions, and neutral text.
 
-    python benchmarks/training.py --out runs/training                     # SmolLM2, all arms, three seeds
+    python benchmarks/training.py --out runs/training                     # SmolLM2, main arms, three seeds
     python benchmarks/training.py --out runs/training --models smollm2,gemma=gemma.gguf
     python benchmarks/training.py --out runs/training --reduced           # few steps and sets, for two cores
 
@@ -61,7 +61,7 @@ ARMS: dict[str, dict[str, Any]] = {
 """Name -> what of the plan is different. "no contrast": sets in which the word decides have templates of their own."""
 
 MAIN = (BASE, FIRST, "own answers x 16", DEFAULT)
-"""Arms that run with every model; the others with the first one."""
+"""Arms that run with every model and every seed; the others with the first of each."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def jobs(models: dict[str, Path], arms: list[str], seeds: int) -> list[tuple[str
     """Return every model, arm and seed to run, the main arms first."""
     first = next(iter(models))
     main = [(model, arm, seed) for seed in range(seeds) for model in models for arm in arms if arm in MAIN]
-    others = [(first, arm, seed) for seed in range(seeds) for arm in arms if arm not in MAIN]
+    others = [(first, arm, 0) for arm in arms if arm not in MAIN]
     return [job for job in main + others if job[1] != BASE or job[2] == 0]  # nothing is drawn for the base
 
 
@@ -196,9 +196,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("runs/training"), help="folder for the results")
     parser.add_argument("--models", default="smollm2", help="NAME, or NAME=GGUF file or folder; separated by commas")
-    parser.add_argument("--arms", default="", help=f"separated by semicolons; of: {'; '.join(ARMS)}")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--workers", type=int, default=10 if torch.cuda.is_available() else 2)
+    parser.add_argument("--arms", default="", help=f"separated by semicolons, or all; of: {'; '.join(ARMS)}")
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each main arm; the others run once")
+    parser.add_argument("--workers", type=int, default=14 if torch.cuda.is_available() else 2)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--sets", type=int, default=16, help="answerable sets in a step")
     parser.add_argument("--evaluated", type=int, default=0, help="sets of each type that are asked; 0: all")
@@ -222,7 +222,7 @@ def main() -> None:
         run_job(models[model], model, arm, int(seed), sizes, chosen.out / name_of(model, arm, int(seed)))
         return
     begun = time.perf_counter()
-    arms = chosen.arms.split(";") if chosen.arms else list(ARMS)
+    arms = list(ARMS if chosen.arms == "all" else MAIN) if chosen.arms in ("", "all") else chosen.arms.split(";")
     todo = jobs(models, arms, chosen.seeds)
     with ThreadPoolExecutor(chosen.workers) as pool:
         failed = sum(pool.map(lambda job: in_process(chosen.out, *job), todo))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -211,14 +212,13 @@ def _curve(file: Path, values: dict[str, dict[str, Estimate]], base: str) -> Non
     if not across:
         return
     figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
-    for arm, row in values.items():
+    for (arm, row), mark in zip(values.items(), cycle("os^DvPX"), strict=False):  # there are more arms than colours
         x, y = row[across], row["gendered: right"]
-        axes.errorbar(
-            x[0], y[0], xerr=[[x[0] - x[1]], [x[2] - x[0]]], yerr=[[y[0] - y[1]], [y[2] - y[0]]], fmt="o", label=arm
-        )
+        ends = {"xerr": [[x[0] - x[1]], [x[2] - x[0]]], "yerr": [[y[0] - y[1]], [y[2] - y[0]]]}
+        axes.errorbar(x[0], y[0], **ends, fmt=mark, markersize=5, label=arm)
     axes.axhline(0.5, color="gray", linewidth=0.8, linestyle="--")
     axes.set_xlabel(f"answers that change with the pronoun where it must not matter ({across.partition(':')[0]})")
     axes.set_ylabel("right answers where it decides")
-    axes.legend(fontsize=7, loc="center right")
+    axes.legend(fontsize=7, loc="center")
     figure.savefig(file, dpi=150)
     pyplot.close(figure)

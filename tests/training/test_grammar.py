@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from kept_texts import assert_kept
+
+from equipoise.training.decided import decided_sets
 from equipoise.training.grammar import grammar_dataset, marker_sets, templates
 from equipoise.training.training_sets import sets_of
 
@@ -45,3 +48,9 @@ def test_marker_sets_differ_in_pronoun_and_marker_only() -> None:
         assert len({member.groups["attribute"] for member in members}) == 1
         assert len({member.slots["pronoun"] for member in members}) == 2
         assert len({(member.candidates, member.gold) for member in members}) == 1
+
+
+def test_what_is_drawn_is_as_it_was_kept() -> None:
+    dataset = grammar_dataset(seed=3, resolvable=6, ambiguous=4)
+    sets = [marker_sets(dataset, seed=3, count=3), decided_sets(seed=3, count=4)]
+    assert_kept("training/grammar", len(dataset.examples), dataset.examples[::3], *sets)

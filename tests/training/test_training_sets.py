@@ -7,12 +7,19 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.exposure import sentence_of
 from equipoise.training import TrainingError, TrainingSet, open_training_sets, split_sets
 from equipoise.training.grammar import grammar_dataset
-from equipoise.training.training_sets import SYNTHBIAS_EVALUATION, outside_sets
+from equipoise.training.training_sets import (
+    SYNTHBIAS_EVALUATION,
+    control_sets,
+    held_out_occupations,
+    outside_sets,
+    sets_of,
+)
 
 
 @pytest.mark.parametrize("name", ["builtin", "winobias", "winoidentity"])
@@ -84,3 +91,8 @@ def test_outside_sets_are_balanced_and_never_trained_on() -> None:
     assert few.count(0) == few.count(1) == 5
     trained = {example.text for example in grammar_dataset().examples}
     assert not trained & {member.text for item in sets for member in item.members}
+
+
+def test_training_sets_are_as_they_were_kept() -> None:
+    sets = sets_of(grammar_dataset(seed=3, resolvable=4, ambiguous=3))
+    assert_kept("training/sets", sets[:4], outside_sets(2), control_sets(2), held_out_occupations(seed=2))
