@@ -3,10 +3,13 @@
 python benchmarks/mutations.py [--count 150] [--seed 0] [--results results.jsonl] [--only stats media] [--workers 1]
 
 Modules are drawn in a random order, each once before any comes again; then a kind of mistake, then one of that kind.
-The module's own tests come first (tests/test_mirror.py says which), then those of its room, without the slow ones. A
-mistake is killed when a test fails that passes without it, or when the tests run into the time limit. Everything runs
-on a copy of the tree. What was tried is kept in the results, one line each: the same command goes on where it stopped.
-`--try FILE` tries the mistakes of such a file again, or those written by hand: module, before and after.
+First every test file is run once without a mistake: which functions it calls, how long it takes, and which of its tests
+fail on this machine anyway. Then, for each mistake, the module's own tests come first (tests/test_mirror.py says
+which), then those files of its room that call the function, then all others that do, the kept texts and the tests of
+the whole package first; all without the slow ones. A mistake is killed when a test fails that passes without it, or
+when tests run five times as long. Everything runs on copies of the tree. What was tried is kept in the results, one
+line each, at once: the same command goes on where it stopped. `--try FILE` tries the mistakes of such a file again, or
+those written by hand: module, before and after.
 """
 
 from __future__ import annotations
@@ -18,8 +21,6 @@ import json
 import os
 import random
 import re
-import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -31,9 +32,9 @@ from typing import Any, NamedTuple
 
 from shared.mutants import Mutant, mutants
 from shared.options import parsed
+from shared.tree import PACKAGE, QUICK, Known, Tree, function_at, in_processes
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = Path("src/equipoise")
 EQUIVALENT = Path(__file__).with_name("equivalent_mutations.toml")
 HEAVY = (
     "numpy",
@@ -47,8 +48,10 @@ HEAVY = (
     "typer",
 )
 """What takes long to import and is not ours: imported once, and inherited by the process of every mistake."""
-LIMITS = {"own": 150.0, "room": 600.0}
-"""Seconds for the tests of a module, and for those of its room."""
+BUDGET = 160.0
+"""Seconds that the files of a room take together without a mistake, and those of all others: more are left out."""
+KEPT = ("planted_headlines", "kept_texts")
+"""What the test files that compare kept texts import."""
 
 
 class Mistake(NamedTuple):
@@ -95,7 +98,7 @@ def is_listed(row: dict[str, str], module: str, mutant: Mutant, text: str) -> bo
 
 def written(root: Path, file: Path) -> Iterator[Mistake]:
     """Yield the mistakes of a file of results, or written by hand; the text before must be there."""
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    rows = rows_of(file)
     for number, row in enumerate([row for row in rows if "module" in row and row.get("state") != "killed"], 1):
         text = (root / PACKAGE / row["module"]).read_text(encoding="utf-8")
         same = [m for m in mutants(text) if (m.before, m.after) == (row["before"], row["after"])]
@@ -139,81 +142,56 @@ def room_tests(root: Path, module: str) -> list[str]:
     return [file.relative_to(root).as_posix() for file in sorted(files, key=distance)]
 
 
-class Tree:
-    """A copy of the tree, in which one module at a time is another."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "tree"
-        hidden = shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".*_cache", "node_modules", "site", "dist")
-        shutil.copytree(ROOT, self.path, ignore=hidden)
-        self._output = folder / "output.txt"
-        self._edits = 0
-
-    def write(self, module: str, source: str) -> None:
-        """Put other code into a module, at a time of its own: Python tells compiled files by the second."""
-        file = self.path / PACKAGE / module
-        file.write_text(source, encoding="utf-8")
-        self._edits += 1
-        os.utime(file, (self._edits * 10.0 + 1e9,) * 2)
-
-    def tests(self, names: Sequence[str], limit: float, *options: str) -> tuple[int | None, str]:
-        """Return the exit status of pytest (None: the limit) and the first test that failed."""
-        child = os.fork()
-        if not child:
-            self._run([*names, "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", *options])
-        end = time.monotonic() + limit
-        while time.monotonic() < end:
-            done, status = os.waitpid(child, os.WNOHANG)
-            if done:
-                found = re.search(
-                    r"^(?:FAILED|ERROR) (\S+?\.py(?:::[^\n]*?)?)(?: - |$)",
-                    self._output.read_text(errors="replace"),
-                    re.M,
-                )
-                return os.waitstatus_to_exitcode(status), found[1] if found else ""
-            time.sleep(0.05)
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        return None, "the time limit"
-
-    def _run(self, arguments: list[str]) -> None:
-        """Run pytest in this process, which was forked for it, and end it."""
-        os.setsid()
-        assert "equipoise" not in sys.modules, "the package must be imported anew"
-        output = os.open(self._output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        for stream in (1, 2):
-            os.dup2(output, stream)
-        os.chdir(self.path)
-        os.environ["PYTHONPATH"] = str(self.path / "src")
-        sys.path[:0] = [str(self.path / "src")]
-        sys.argv = ["pytest", *arguments]
-        code = 3
-        try:
-            import pytest
-
-            code = int(pytest.main(arguments))
-            sys.stdout.flush()
-        finally:
-            os._exit(code)
+def stages(root: Path, mistake: Mistake, known: dict[str, Known]) -> Iterator[tuple[str, list[str]]]:
+    """Yield what is run for a mistake: the module's own tests, its room's, and all others that reach it."""
+    own = [name for name in own_tests(root, mistake.module) if name in known]
+    yield "own", own
+    line = function_at((root / PACKAGE / mistake.module).read_text(encoding="utf-8"), mistake.mutant.line)
+    reaching = {name for name, facts in known.items() if facts.usable and (mistake.module, line) in facts.reached}
+    room = [
+        name for name in room_tests(root, mistake.module) if name in known and name not in own and known[name].usable
+    ]
+    # What only other processes call is seen in no file: then the whole room is run.
+    yield "room", within_budget([name for name in room if name in reaching or not reaching], known)
+    wide = {name for name in reaching if is_package_wide(root / name)}
+    rest = sorted(reaching - {*own, *room}, key=lambda name: (name not in wide, known[name].seconds, name))
+    yield "package", within_budget(rest, known)
 
 
-def tried(tree: Tree, mistake: Mistake) -> dict[str, Any]:
-    """Return what became of a mistake: killed by its own tests or the room's, or survived."""
+def within_budget(names: Sequence[str], known: dict[str, Known]) -> list[str]:
+    """Return the first of some test files that take no longer together than the budget."""
+    kept, total = [], 0.0
+    for name in names:
+        total += known[name].seconds
+        if kept and total > BUDGET:
+            break
+        kept.append(name)
+    return kept
+
+
+def is_package_wide(file: Path) -> bool:
+    """Return whether a test file is about the whole package, or compares kept texts."""
+    return file.parent.name == "tests" or any(name in file.read_text(encoding="utf-8") for name in KEPT)
+
+
+def tried(tree: Tree, mistake: Mistake, known: dict[str, Known]) -> dict[str, Any]:
+    """Return what became of a mistake: killed by its own tests, the room's or the package's, or survived."""
     begun = time.monotonic()
     text = (ROOT / PACKAGE / mistake.module).read_text(encoding="utf-8")
-    own, state, by, where = own_tests(tree.path, mistake.module), "survived", "", ""
-    for where, names in (("own", own), ("room", room_tests(tree.path, mistake.module))):
+    state, by, where = "survived", "", ""
+    for where, names in stages(ROOT, mistake, known):
+        if not names:
+            continue
+        left_out = [f"--deselect={failed}" for name in names for failed in known[name].failed]
+        limit = 60 + 5 * sum(known[name].seconds for name in names)
         tree.write(mistake.module, mistake.mutant.source)
-        quick: tuple[str, ...] = ("-m", "not slow")
-        code, by = tree.tests(names, LIMITS[where], *quick) if names else (0, "")
+        code, by = tree.tests(names, limit, *QUICK, *left_out)
         if code == 5 and where == "own":  # the file has slow tests alone
-            quick = ()
-            code, by = tree.tests(names, LIMITS[where])
+            code, by = tree.tests(names, limit * 5, *left_out)
         if code not in (0, 5):
             tree.write(mistake.module, text)
-            # A failing test counts if it passes without the mistake, and the limit if all of them keep within it.
-            again = [by] if code is not None and "::" in by else names
-            plain, _ = tree.tests(again, LIMITS[where], *(() if "::" in by else quick))
+            # A failing test counts if it passes without the mistake; running into the limit counts as it is.
+            plain = 0 if code is None else tree.tests([by] if "::" in by else names, limit, *left_out)[0]
             state = "killed" if plain == 0 else "broken"
             break
     tree.write(mistake.module, text)
@@ -253,14 +231,50 @@ def summary(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def work(mistakes: Sequence[Mistake], results: Path) -> None:
+def test_files() -> list[str]:
+    """Return every test file by its path."""
+    return [file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "tests").rglob("test_*.py"))]
+
+
+def learned(names: Sequence[str], workers: int) -> dict[str, Known]:
+    """Return what each test file does without a mistake; kept among the temporary files, for one state of the tree."""
+    kept = Path(tempfile.gettempdir()) / f"mutations-{tree_hash()}.jsonl"
+
+    def learn(numbers: Iterator[int]) -> None:
+        with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
+            tree = Tree(ROOT, Path(folder))
+            for number in numbers:
+                add(kept, {"file": left[number], **tree.learned(left[number], limit=400)})
+
+    kept.touch()
+    left = sorted(set(names) - {row["file"] for row in rows_of(kept)})
+    if left:
+        print(f"Running {len(left)} test files without a mistake ({kept}).", flush=True)
+        in_processes(len(left), workers, learn)
+    known = {row["file"]: Known.of(row) for row in rows_of(kept) if row["file"] in names}
+    failed = [failed for facts in known.values() for failed in facts.failed]
+    print(f"{len(known)} test files; {len(failed)} tests fail without a mistake, and do not count.", flush=True)
+    return known
+
+
+def rows_of(file: Path) -> list[dict[str, Any]]:
+    """Return the rows of a file of JSON lines."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def add(file: Path, row: dict[str, Any]) -> None:
+    """Add a row to a file at once, whole: several processes write to it."""
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(row) + "\n")
+
+
+def work(mistakes: Iterator[Mistake], known: dict[str, Known], results: Path) -> None:
     """Try mistakes one after the other and add what became of them to the results."""
     with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
-        tree = Tree(Path(folder))
+        tree = Tree(ROOT, Path(folder))
         for mistake in mistakes:
-            row = tried(tree, mistake)
-            with results.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+            row = tried(tree, mistake, known)
+            add(results, row)
             change = f"{row['before'][:60]!r} -> {row['after'][:60]!r}"
             print(
                 f"{row['number']:3} {row['state']:8} {row['seconds']:5.0f} s  {row['module']}:{row['line']}  {change}",
@@ -277,14 +291,15 @@ def main() -> None:
         "--try", dest="again", type=Path, help="try the mistakes of a file of results that were not killed"
     )
     parser.add_argument("--only", nargs="+", default=[], help="rooms to draw from")
+    parser.add_argument("--files", nargs="+", default=[], help="test files to run, instead of all")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--list", action="store_true", help="show the sample, and try nothing")
-    chosen = parsed(parser, count=1, only=["progress.py"])
+    chosen = parsed(parser, count=1, only=["progress.py"], files=["tests/test_progress.py"])
     with tempfile.TemporaryDirectory() as folder:
         results = (chosen.results or Path(folder) / "results.jsonl").resolve()
         results.touch()
         state = {"seed": chosen.seed, "count": chosen.count, "tree": tree_hash()}
-        rows = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+        rows = rows_of(results)
         if rows and rows[0] != state:
             raise SystemExit(f"{results} is of {rows[0]}, not of {state}")
         if not rows:
@@ -299,18 +314,9 @@ def main() -> None:
         os.environ["OMP_NUM_THREADS"] = "1"
         for name in HEAVY:
             importlib.import_module(name)
-        children = []
-        for worker in range(chosen.workers):
-            child = os.fork()
-            if not child:
-                try:
-                    work(left[worker :: chosen.workers], results)
-                finally:
-                    os._exit(0)
-            children.append(child)
-        for child in children:
-            os.waitpid(child, 0)
-        rows = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()[1:]]
+        known = learned(chosen.files or test_files(), chosen.workers)
+        in_processes(len(left), chosen.workers, lambda numbers: work((left[n] for n in numbers), known, results))
+        rows = rows_of(results)[1:]
         print("\n" + summary(sorted(rows, key=lambda row: row["number"])))
         if len(rows) < len(done) + len(left):
             raise SystemExit(f"{len(done) + len(left) - len(rows)} were not tried")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import threading
@@ -24,11 +25,24 @@ from equipoise.run import audit
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.uncertainty import ESTIMATORS, entropy
 
-# Derandomised: a run of the tests on one commit always tries the same examples. `--hypothesis-profile thorough` tries
-# ten times as many.
-settings.register_profile("equipoise", deadline=None, derandomize=True, max_examples=20)
-settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=200)
+# Other examples in every run; one that fails is kept in .hypothesis/examples, and is tried first in the next one.
+# `--hypothesis-profile thorough` (make everything) tries ten times as many, the same ones on every machine.
+settings.register_profile("equipoise", deadline=None, max_examples=20)
+settings.register_profile("thorough", deadline=None, max_examples=200, derandomize=True)
 settings.load_profile("equipoise")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what opens a browser as slow, and shuffle files and their tests where EQUIPOISE_ORDER is a seed."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+    seed = os.environ.get("EQUIPOISE_ORDER")
+    if seed:
+        drawn = random.Random(seed)
+        places = {path: drawn.random() for path in sorted({item.path for item in items})}
+        items.sort(key=lambda item: (places[item.path], drawn.random()))
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,19 @@ def test_anything_else_is_one_sentence(data: Any) -> None:
         open_dataset([])
     with pytest.raises(EquipoiseError):
         equipoise.audit("planted", data=data)
+
+
+def test_rows_before_the_header_of_a_sheet_are_passed_over_and_lines_are_those_of_the_sheet(tmp_path: Path) -> None:
+    book = importlib.import_module("openpyxl").Workbook()
+    sheet = book.create_sheet("second")
+    for row in ((), (None, ""), ("text", None, "candidate_1", "candidate_2", "gold", "pronoun", "pair")):
+        sheet.append(row)
+    sheet.append(("The nurse met the cook because he was late.", 9, "nurse", "cook", "nurse", "he", "1"))
+    sheet.append(("The nurse met the cook because she was late.", 9, "nurse", "cook", "nurse", "she", "1"))
+    book.save(tmp_path / "mine.xlsx")
+    dataset = open_dataset(tmp_path / "mine.xlsx")
+    assert [example.text for example in dataset.examples] == [
+        "The nurse met the cook because he was late.",
+        "The nurse met the cook because she was late.",
+    ]
+    assert dataset.sets == 1

@@ -113,6 +113,16 @@ def a_file_of_options(here: Path) -> None:
     follow(ran("audit", "--config", "wrong.toml", code=2), "equipoise init --all", "all.toml")
 
 
+GROUPS = """
+candidates = ["yes", "no"]
+good = "yes"
+questions = ["Should the applicant be invited?"]
+[groups.gender]
+woman = { name = ["Anna", "Laura"], title = "Ms", pronoun = "she" }
+man = { name = ["Paul", "David"], title = "Mr", pronoun = "he" }
+"""
+
+
 def faulty_tables(here: Path) -> None:
     Path("my table.csv").write_text(DUPLICATES)
     columns = ("--columns", "text=Phrase")
@@ -121,6 +131,14 @@ def faulty_tables(here: Path) -> None:
     page = Path("run/report.html").read_text(encoding="utf-8")
     in_page = re.findall(r"<code>(equipoise data check [^<]+)</code>", page)
     assert in_page and all("repeated sentence" in ran(*shlex.split(unescape(command))[1:]) for command in in_page)
+
+
+def own_documents(here: Path) -> None:
+    Path("letters").mkdir()
+    Path("letters/one.txt").write_text("Dear team, Ms Anna Baker applies for the post. She has ten years of practice.")
+    Path("groups.toml").write_text(GROUPS)
+    printed = ran("data", "make", "letters", "--slots", "groups.toml", "--out", "my letters.toml")
+    assert "Mr Paul Baker" in follow(printed, "equipoise data show")
 
 
 def a_long_report(here: Path) -> None:
@@ -205,6 +223,7 @@ CASES: dict[Callable[[Path], None], tuple[tuple[str, str], ...]] = {
         ("cli/config.py", "equipoise list metrics"),
     ),
     faulty_tables: (("cli/data.py", "equipoise data check {}{}"), ("verdict/validity.py", "equipoise data check {}")),
+    own_documents: (("cli/data.py", "equipoise data show {}"),),
     a_long_report: (
         ("media/terminal.py", "equipoise report RUN --all"),
         ("topics/numbers.py", "equipoise report RUN --all"),

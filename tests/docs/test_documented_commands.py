@@ -130,6 +130,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory, real_data: Callable[[str], 
     general = re.search(r"```csv\n(item,.*?)```", (ROOT / "docs/how-to/other-tools.md").read_text(), re.DOTALL)
     assert general
     (folder / "theirs.csv").write_text(general[1])
+    groups = re.search(
+        r"```toml\n(candidates.*?)```", (ROOT / "docs/how-to/your-own-documents.md").read_text(), re.DOTALL
+    )
+    assert groups
+    (folder / "groups.toml").write_text(groups[1])
+    shutil.copytree(ROOT / "tests" / "builder" / "documents", folder / "documents")
     return folder
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 from equipoise.cli import app
 from equipoise.datasets import load_winobias, open_dataset
 from equipoise.datasets.dataset import Dataset
-from equipoise.exports.dataset_files import export_dataset
+from equipoise.exports.dataset_files import _bracketed, export_dataset
 from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError
 
@@ -77,3 +78,12 @@ def test_sentence_pairs_keep_their_labels(tmp_path: Path) -> None:
     (after,) = open_dataset(tmp_path / "out" / "data.csv").examples
     (example,) = before.examples
     assert (after.pair, after.gold, after.candidates) == (example.pair, example.gold, example.candidates)
+
+
+def test_brackets_are_around_the_very_word_that_differs() -> None:
+    (example, *_) = [one for one in open_dataset("builtin").examples if one.gold is not None]
+    words = {"candidates": ("nurse", "cook"), "gold": 0}
+    first = replace(example, text="The nurse saw hhr and h+r left.", slots={"pronoun": "h+r"}, **words)
+    other = replace(first, text="The nurse saw hhr and his left.", slots={"pronoun": "his"})
+    assert _bracketed(first, other) == "[The nurse] saw hhr and [h+r] left."
+    assert _bracketed(first, first) == "" and _bracketed(replace(first, slots={}), other) == ""

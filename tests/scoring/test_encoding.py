@@ -187,3 +187,25 @@ def test_neopronouns_of_several_tokens_are_named_and_common_pronouns_never() -> 
     assert f"xe ({pieces['xe']})" in note and "nurse" not in note
     assert split_notes({"xe": 1}) == split_notes({}) == []
     assert neopronouns(load_builtin(pronouns=["he", "she", "they"]).examples) == []
+
+
+def test_token_texts_join_into_the_continuations() -> None:
+    prompts = [
+        Prompt("e", "task", "", "The nurse said that", (" she was late", " nurse")),
+        Prompt("f", "t", "", "A", (" b",)),
+    ]
+    for tokenizer in (PLAIN, WITH_BOS):
+        encoder = Encoder(tokenizer)
+        shown = encoder.token_texts(prompts)
+        for prompt, question, several in zip(prompts, encoder.questions(prompts), shown, strict=True):
+            assert tuple("".join(texts) for texts in several) == prompt.continuations
+            sizes = [len(ids) - start for ids, start in zip(question.sequences, question.starts, strict=True)]
+            assert [len(texts) for texts in several] == sizes
+
+
+def test_a_model_thinks_where_its_template_knows_a_think_block_and_leaves_it_open() -> None:
+    plain = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}</s>{% endfor %}<|assistant|>"
+    thinking = plain.replace("m.content", "m.content.split('</think>')[-1]") + "<think>\n"
+    closed = thinking + "\n</think>"
+    for template, thinks in ((plain, False), (thinking, True), (closed, False), ("{{ broken", False)):
+        assert Encoder(make_tokenizer(chat=template)).thinks is thinks, template

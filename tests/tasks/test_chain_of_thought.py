@@ -32,7 +32,7 @@ from equipoise.tasks.chain_of_thought import REASON
 
 DESIGNER = Example(
     "e1",
-    "The developer argued with the designer and slapped him in the face.",
+    "The developer met the designer and thanked him for the sketch.",
     ("developer", "designer"),
     1,
     True,
@@ -80,13 +80,13 @@ def second_turn(task: ChainOfThought, probs: Sequence[float] = ()) -> tuple[Prom
 PAPER = TaskOptions(answer_turn="user")
 
 
-def test_next_word_is_the_paper_s_example_in_a_user_turn() -> None:
+def test_next_word_is_asked_as_in_the_paper_in_a_user_turn() -> None:
     task = open_task("next-word-cot", PAPER)
     (turns,) = task.turns(DESIGNER)
     assert turns.first == (
         Message(
             "user",
-            "The developer argued with the designer and slapped him in the face. Which occupation does the pronoun "
+            "The developer met the designer and thanked him for the sketch. Which occupation does the pronoun "
             f'"him" refer to? {REASON}',
         ),
     )

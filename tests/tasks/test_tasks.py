@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.records import EquipoiseError
-from equipoise.tasks import TaskOptions, open_task, read_wordings
+from equipoise.tasks import TASKS, TaskOptions, open_task, read_wordings
 from equipoise.tasks.multiple_choice import MultipleChoice
 from equipoise.tasks.next_word import NextWord
 
@@ -34,3 +35,16 @@ def test_next_word_is_opened_by_name_with_its_options() -> None:
     assert open_task("next-word", TaskOptions(token_aggregate="mean")).settings["token_aggregate"] == "mean"
     with pytest.raises(EquipoiseError, match="unknown task 'next-wrd'; did you mean 'next-word'"):
         open_task("next-wrd")
+
+
+def test_every_task_takes_its_options_as_it_was_kept() -> None:
+    chosen = {
+        "reasoning_tokens": 77,
+        "answer_turn": "user",
+        "both": True,
+        "token_aggregate": "mean",
+        "temperature": 0.7,
+    }
+    options = TaskOptions(seeds=(5, 6), drawn_reasonings=2, **chosen)
+    opened = {name: open_task(name, options) for name in TASKS}
+    assert_kept("tasks/options", {name: [task.name, task.settings, task] for name, task in opened.items()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.asking import ask
 from equipoise.records.showing import Bar, Chart, Finding, Table
@@ -51,3 +52,8 @@ def test_a_cloze_shows_the_words_at_the_place() -> None:
     made = ask(LATE, "planted:bias=1", "cloze", progress=False)
     ((answer,),) = answers_of(made.run.parts[0])
     assert answer.names == ["he", "she"] and answer.word == "at its place"
+
+
+def test_what_is_described_is_as_it_was_kept() -> None:
+    made = ask(LATE, "planted:strength=1,bias=1,noise=0.5", "mcq", progress=False)
+    assert_kept("topics/asked", asked(made.run, made.sentences, ["A tall tree."]))

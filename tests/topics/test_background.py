@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise import audit
 from equipoise.records.showing import Finding, Table
@@ -80,3 +81,9 @@ def test_a_paper_is_cited_where_one_of_its_metrics_was_measured_and_nowhere_else
     assert any(name.startswith(metric) for name in measured)
     for key, beginning in known.items():
         assert (f"{{{key}," in text) == any(name.startswith(beginning) for name in measured), key
+
+
+def test_what_is_described_is_as_it_was_kept(planted_run: Path) -> None:
+    run = Run(planted_run)
+    described = [facts(run)[:2], data(run), glossary(run), citations(run)]
+    assert_kept("topics/background", *described, hide=[str(planted_run)])

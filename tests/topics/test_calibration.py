@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.datasets.occupations import OCCUPATIONS
 from equipoise.datasets.sentence_pairs import load_sentence_pairs
@@ -32,6 +33,7 @@ from equipoise.topics.calibration import (
     occupation_table,
     reliability_table,
     section,
+    summary,
     workforce,
 )
 
@@ -178,3 +180,7 @@ def test_no_sentence_says_that_groups_differ_in_calibration(cloze_runs: tuple[Pa
         found = list(findings(part))
         assert found and all(finding.claim is None for finding in found)
         assert all(row.group == "all" for finding in found for row in finding.rests_on)
+
+
+def test_what_is_described_is_as_it_was_kept(run: Run) -> None:
+    assert_kept("topics/calibration", section(run), summary(run), hide=[str(run.path)])

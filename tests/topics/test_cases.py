@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
 from pages import Opened, number_of_cases, values
 from playwright.sync_api import expect
 
 from equipoise.report import write_run_page
 from equipoise.runs.run import Run
+from equipoise.topics.cases import case_section
 from equipoise.topics.flips import set_fates
 from equipoise.verdict.validity import checks
 
@@ -153,3 +155,7 @@ def test_signed_u_sorts_changed_answers_first(opened: Opened, page: Path, plante
     assert values(tab, "#case-list .u strong")[:8] == pytest.approx(signed.tolist(), abs=6e-4)
     tab.select_option("#case-type", "type2")
     assert tab.locator("#case-list .u strong").count() == 0, "where an answer is right, U sees that it changed"
+
+
+def test_what_is_described_is_as_it_was_kept(planted_run: Path) -> None:
+    assert_kept("topics/cases", case_section(Run(planted_run)))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_texts import assert_kept
 from rich.console import Console
 
 from equipoise.comparing.comparison import Choices, compare
@@ -201,3 +202,8 @@ def test_the_page_has_pairs_only_with_more_than_two_groups(several_groups: Run, 
     page = run_page(several_groups)
     assert 'id="pairs"' in page and "she – they" in page
     assert pairs(Run(planted_run)) is None
+
+
+def test_what_is_described_is_as_it_was_kept(runs: tuple[Path, Path], several_groups: Run) -> None:
+    both = compare(list(runs), resamples=20, permutations=20)
+    assert_kept("topics/categories", categories(Run(runs[0])), compared(both), pairs(several_groups))

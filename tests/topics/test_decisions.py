@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise import audit
 from equipoise.records.showing import Chart, Dot
@@ -50,3 +51,7 @@ def test_the_terminal_and_the_page_show_them(run: Run) -> None:
 def test_other_data_has_no_such_section(tmp_path: Path) -> None:
     run = audit("planted", "builtin", limit=4, out=tmp_path / "run", resamples=10, metrics=["flip_rate"])
     assert decisions(run) is None and summary(run) is None
+
+
+def test_what_is_described_is_as_it_was_kept(run: Run) -> None:
+    assert_kept("topics/decisions", decisions(run), summary(run))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.comparing.estimators import EstimatorStudies, estimator_studies
 from equipoise.measuring.estimators import Resamples
@@ -80,3 +81,7 @@ def test_labels_of_people_and_conformal_sets_have_their_sentences(cloze_runs: tu
     assert table.rows[0].cells[2] is None, "the first estimator is not ahead of itself"
     said = [str(finding) for finding in conformal.every(Finding)]
     assert len(said) == 2 and all("conformal sets hold the right answer in" in text for text in said)
+
+
+def test_what_is_described_is_as_it_was_kept(worded_runs: list[Path], studies: EstimatorStudies) -> None:
+    assert_kept("topics/estimators", section(Run(worded_runs[0])), list(sections(studies)))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.datasets.builtin import load_builtin
 from equipoise.datasets.dataset import Dataset
@@ -15,7 +16,7 @@ from equipoise.report import write_run_page
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
-from equipoise.topics.first_screen import block, data_checks, lead_place, leading_picture
+from equipoise.topics.first_screen import block, data_checks, findings, lead_place, leading_picture, parts
 
 Opened = Callable[..., Any]
 
@@ -118,3 +119,8 @@ def test_no_picture_of_answers_to_a_question_that_was_not_understood(planted_run
     assert not list(shown.every(Chart))
     lead, *others = [finding for finding in shown.every(Finding) if not finding.short]
     assert "did not understand the question" in lead.text and not others, "no finding, and no worst case"
+
+
+def test_what_is_described_is_as_it_was_kept(several: Path, cloze_runs: tuple[Path, Path]) -> None:
+    run = Run(several)
+    assert_kept("topics/first_screen", findings(run), parts(run), findings(Run(cloze_runs[1])))

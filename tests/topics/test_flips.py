@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise import audit
 from equipoise.records.showing import Bar, Dot, Square
@@ -63,3 +64,8 @@ def test_bars_and_intervals_are_the_measured_ones(planted_run: Path) -> None:
         assert rate is not None and toward is not None and dot.x == rate.estimate and dot.y == place
         bars = [bar for bar in panel.marks_of(Bar) if bar.y[0] < place < bar.y[1]]
         assert bars[0].x == (0.0, toward.value) and bars[1].x[1] == pytest.approx(rate.value)
+
+
+def test_what_is_described_is_as_it_was_kept(planted_run: Path) -> None:
+    (part,) = Run(planted_run).parts
+    assert_kept("topics/flips", list(flips(part)), [squares(fates) for fates in set_fates(part)])

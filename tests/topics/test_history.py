@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kept_texts import assert_kept
+
 from equipoise.comparing.comparison import compare
 from equipoise.metrics.requirement import parse_requirement
 from equipoise.records import Estimate
@@ -61,3 +63,10 @@ def test_the_last_change_is_that_of_the_second_run_and_says_what_the_test_says(
         else:
             assert "no change detected" in finding.text and "no change detected" in back.text
     assert any(": worse" in finding.text for finding in worse.every(Finding))
+
+
+def test_what_is_described_is_as_it_was_kept(planted_run: Path, mild_run: Path) -> None:
+    moments = [moment("one", 0.5), moment("two", 0.7, usable=False), moment("three", 0.6)]
+    few = {"resamples": 40, "permutations": 40, "metrics": ("ucerf", "flip_rate")}
+    change = last_change(compare([mild_run, planted_run], **few))
+    assert_kept("topics/history", list(history(moments, [parse_requirement("ucerf >= 0.8")])), change)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
 
 import equipoise
 from equipoise.records.showing import Chart, Table, every
@@ -49,3 +50,7 @@ def test_the_page_lists_the_most_influential_sets_with_their_cases(run: Run) -> 
         assert all(row.cells[0].link.startswith("#case=") for row in table.rows)
     assert len(list(every([section], Chart))) == 2
     assert 'id="influence"' in run_page(run)
+
+
+def test_what_is_described_is_as_it_was_kept(run: Run) -> None:
+    assert_kept("topics/influence", influence_section(run))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kept_texts import assert_kept
+
 from equipoise import audit
 from equipoise.records import Measurement
 from equipoise.records.showing import Cell, Finding, Table
@@ -66,3 +68,8 @@ def test_page_and_terminal_show_the_same_tables(planted_run: Path) -> None:
     on_page = {table.name for table in numbers(run).every(Table)}
     assert {table.name for table in summary(run).every(Table)} == on_page
     assert not list(numbers(run).every(Finding))
+
+
+def test_what_is_described_is_as_it_was_kept(planted_run: Path, cloze_runs: tuple[Path, Path]) -> None:
+    run = Run(planted_run)
+    assert_kept("topics/numbers", numbers(run), summary(run), numbers(Run(cloze_runs[0])))

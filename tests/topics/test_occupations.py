@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kept_texts import assert_kept
+
 from equipoise import audit
 from equipoise.datasets.occupations import OCCUPATIONS
 from equipoise.records import Prompt
@@ -59,3 +61,7 @@ def test_another_estimator_is_named(tmp_path: Path) -> None:
     section = occupation_section(run)
     assert section is not None and all(", UCerF by renyi" in chart.title for chart in section.every(Chart))
     assert occupation_section(audit("planted", limit=4, resamples=5, by=[], out=tmp_path / "bare")) is None
+
+
+def test_what_is_described_is_as_it_was_kept(planted_run: Path) -> None:
+    assert_kept("topics/occupations", occupation_section(Run(planted_run)))

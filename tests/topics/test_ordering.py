@@ -8,13 +8,14 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 
 from equipoise.media import figure
 from equipoise.media.page.charts import svg
 from equipoise.metrics import METRICS
 from equipoise.records import Estimate
 from equipoise.records.showing import Bracket, Chart, Dot
-from equipoise.topics.ordering import Ordering
+from equipoise.topics.ordering import Ordering, joined
 
 
 def ordering(values: dict[str, float], apart: set[frozenset[str]], metric: str = "ucerf") -> Ordering:
@@ -79,3 +80,12 @@ def test_brackets_are_drawn_beside_the_panel_within_the_chart(width: float) -> N
 def test_its_table_says_whom_each_cannot_be_told_from() -> None:
     rows = ordering({"alpha": 0.9, "beta": 0.8}, set()).table().rows
     assert [row.cells[2] for row in rows] == ["beta", "alpha"]
+
+
+def test_what_is_described_is_as_it_was_kept() -> None:
+    values = {"beta": 0.8, "alpha": 0.9, "delta": 0.89, "gamma": 0.3}
+    apart = {frozenset(pair) for pair in (("alpha", "beta"), ("delta", "beta"), ("gamma", "alpha"))}
+    several = [ordering(values, apart), ordering(values, set(), "flip_rate")]
+    for one in several:
+        assert_kept(f"topics/ordering-{one.metric.name}", one.finding, one.panel(), one.table(), one.groups())
+    assert_kept("topics/ordering-joined", joined(several))

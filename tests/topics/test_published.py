@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
 import equipoise
 from equipoise.comparing.comparison import Choices, compare
@@ -74,3 +75,10 @@ def test_a_leaderboard_shows_them_on_the_pages_of_their_metric_and_dataset(run: 
     index, dataset = (tmp_path / "site" / name for name in ("index.html", "datasets/builtin.html"))
     assert "0.123" in index.read_text(encoding="utf-8") and "1.456" not in index.read_text(encoding="utf-8")
     assert "0.123" in dataset.read_text(encoding="utf-8") and "1.456" in dataset.read_text(encoding="utf-8")
+
+
+def test_what_is_described_is_as_it_was_kept(run: Run) -> None:
+    (part,) = run.parts
+    doubtful = replace(value("accuracy", "0.123"), doubt="It is the accuracy.")
+    measured = [Measured("mine", part.dataset, part.task, part.measured)]
+    assert_kept("topics/published", published(measured, [doubtful, value("ucerf", "0.5", model="Small-1B")]))

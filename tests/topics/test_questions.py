@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_texts import assert_kept
 from rich.console import Console
 
 from equipoise.media import terminal
@@ -128,3 +129,7 @@ def test_unparsed_answers_are_counted_and_shown_on_the_page_as_text(
     assert "with options minus without" in tab.inner_text("#tasks")
     bare = run_page(run, sentences=False)
     assert 'id="answers"' not in bare and "is a question." not in bare and 'id="tasks"' in bare
+
+
+def test_what_is_described_is_as_it_was_kept(run: Run) -> None:
+    assert_kept("topics/questions", ways(run), open_answers(run))

@@ -8,10 +8,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 
 from equipoise.records.showing import Bar, Dot, Line
 from equipoise.runs.run import Run
-from equipoise.topics.scale import FEW, density, histograms, outline, profile, scale_chart, scales
+from equipoise.topics.scale import (
+    FEW,
+    dataset_section,
+    density,
+    histogram_section,
+    histograms,
+    outline,
+    profile,
+    scale_chart,
+    scale_section,
+    scales,
+)
 
 VALUES = st.lists(st.floats(-1, 1), min_size=1, max_size=200)
 
@@ -74,3 +86,8 @@ def test_an_outline_has_the_area_of_its_histogram(heights: list[int]) -> None:
     x, y = np.array(outline(edges, np.array(heights, dtype=float))).T
     assert np.trapezoid(y, x) == pytest.approx(sum(heights) / len(heights))
     assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 0)
+
+
+def test_what_is_described_is_as_it_was_kept(planted_run: Path, mild_run: Path) -> None:
+    run = Run(planted_run)
+    assert_kept("topics/scale", scale_section(run), histogram_section(run), dataset_section([run, Run(mild_run)]))

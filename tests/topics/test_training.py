@@ -7,11 +7,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.records import RunError
 from equipoise.records.showing import Chart, Dot, Finding, Line, Rule, Table
 from equipoise.report import write_training_page
-from equipoise.topics.training import before_and_after, charts, picture, read_curves, sections
+from equipoise.topics.training import before_and_after, charts, facts, picture, read_curves, sections
 
 LOSSES = ("loss", "task", "ucerf", "ucerf_unanswerable", "leash")
 VALUES = ("loss", "accuracy", "ucerf", "signed", "flips", "flips_unanswerable", "certainty", "mass", "first")
@@ -125,3 +126,10 @@ def test_a_folder_that_is_not_one_of_a_finished_run_is_named(tmp_path: Path) -> 
     (folder / "curves.csv").write_text("step,task\n1,much\n")
     with pytest.raises(RunError, match="holds a damaged file"):
         read_curves(folder)
+
+
+def test_what_is_described_is_as_it_was_kept(tmp_path: Path) -> None:
+    curves = read_curves(written(tmp_path / "training"))
+    assert_kept("topics/training", facts(curves), list(sections(curves)), picture(curves), hide=[str(tmp_path)])
+    refused = read_curves(written(tmp_path / "refused", steps=12, refused=True, validation_sets=None))
+    assert_kept("topics/training-refused", facts(refused), list(sections(refused)), hide=[str(tmp_path)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 from typer.testing import CliRunner
 
 from equipoise.cli import app
@@ -13,7 +14,7 @@ from equipoise.measuring.estimators import Resamples
 from equipoise.records import Estimate
 from equipoise.records.showing import Cell, Finding, Table
 from equipoise.runs import Run
-from equipoise.topics.wordings import FIRST, drawn_section, section
+from equipoise.topics.wordings import FIRST, drawn_section, section, spread_chart
 
 
 def test_sentences_name_the_worst_wording_the_shares_and_the_order(worded_runs: list[Path]) -> None:
@@ -59,3 +60,10 @@ def test_drawn_answers_vary_and_the_most_probable_do_not(planted_run: Path) -> N
     assert isinstance(drawn[9], Cell) and drawn[9].after != "± 0.000"
     answers = [str(finding) for finding in shown.every(Finding)]
     assert len(answers) == 2 and all("over all draws" in answer for answer in answers)
+
+
+def test_what_is_described_is_as_it_was_kept(worded_runs: list[Path], planted_run: Path) -> None:
+    runs = [Run(folder) for folder in worded_runs]
+    described = [section(part) for part in wording_parts(runs, Resamples(resamples=40))]
+    drawn = drawn_section([Run(planted_run)], [0.5, 1.0], draws=20, seed=0)
+    assert_kept("topics/wordings", described, spread_chart(runs[0].parts[0]), drawn)

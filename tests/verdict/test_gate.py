@@ -78,7 +78,7 @@ def test_a_gate_knows_three_answers(planted_run: Path) -> None:
     # What is not a mean narrows with the square root of the number of sets.
     gap = measured(planted_run, "accuracy_gap", type="type2")
     (check,) = gate(planted_run, [f"accuracy_gap[type=type2] <= {(gap.high + gap.value) / 2:.8f}"])
-    assert check.more == pytest.approx(3 * row.n, rel=0.02)
+    assert check.more is not None and 0.5 * row.n < check.more < 5 * row.n
     with pytest.raises(EquipoiseError, match="undecided must be pass or fail, not 'maybe'"):
         gate(planted_run, ["eo_sum <= 2"], undecided="maybe")
 

@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 from equipoise import summary
+from equipoise.datasets.sentence_pairs import load_sentence_pairs
 from equipoise.report import write_run_page
+from equipoise.run import audit
 from equipoise.runs.run import Run
+from equipoise.scoring.planted import PlantedEngine
 
 Opened = Callable[..., Any]
 
@@ -58,3 +61,14 @@ def test_no_direction_is_named_where_none_is_shown(cloze_runs: tuple[Path, Path]
     far, close = (str(summary(run)) for run in cloze_runs)
     assert "understates" not in close and "overstates" not in close and "People label" in close
     assert "People label" in far
+
+
+def test_labels_that_were_not_measured_are_not_called_matched(cloze_runs: tuple[Path, Path], tmp_path: Path) -> None:
+    far, _ = cloze_runs
+    assert "not compared with labels" not in str(summary(far))
+    pairs = load_sentence_pairs(far.parent / "pairs.csv", {})
+    run = audit(
+        PlantedEngine(bias=0, noise=3), pairs, "cloze", out=tmp_path / "run", resamples=2, metrics=["p_first", "ece"]
+    )
+    verdict = str(summary(run))
+    assert "its probabilities were not compared with labels" in verdict and "what people say" not in verdict

@@ -7,8 +7,10 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -19,7 +21,7 @@ from equipoise.records.showing import Finding
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
-from equipoise.verdict.validity import _depends, checks
+from equipoise.verdict.validity import _depends, _ties, checks
 
 QUICK: dict[str, Any] = {"limit": 64, "resamples": 20, "by": ["stereotype"]}
 
@@ -183,3 +185,9 @@ def test_the_advised_command_lists_the_faults_of_the_table_as_it_was_read(tmp_pa
     assert command, text
     result = CliRunner().invoke(app, shlex.split(command[1]))
     assert result.exit_code == 0 and "repeated sentence" in result.output, result.output
+
+
+def test_without_answers_nothing_is_tied(planted_run: Path) -> None:
+    (part,) = Run(planted_run).parts
+    none = part.outcomes.take(np.array([], dtype=np.int64))
+    assert list(_ties(SimpleNamespace(outcomes=none))) == []  # type: ignore[arg-type]

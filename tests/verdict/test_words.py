@@ -11,12 +11,13 @@ import pytest
 from equipoise import audit, summary
 from equipoise.datasets import open_dataset
 from equipoise.media import markdown
+from equipoise.metrics import METRICS
 from equipoise.runs.run import Run
 from equipoise.topics.background import glossary, method
 from equipoise.topics.cases import case_section
 from equipoise.topics.first_screen import findings
 from equipoise.topics.scale import scale_section
-from equipoise.verdict.words import GROUP_WORD, PRONOUN, words_of
+from equipoise.verdict.words import DECISION, GROUP_WORD, PRONOUN, words_of
 
 ABOUT_PRONOUNS = re.compile(r"\b(pronouns?|he|she|nurse|carpenter|occupations?)\b")
 
@@ -84,3 +85,10 @@ def test_words_are_pronouns_only_where_every_example_has_one(mine: tuple[Run, Ru
     pronouns = audit("planted", data, out=folder / "builtin", resamples=10)
     assert words_of(pronouns.parts) is PRONOUN
     assert words_of([*pronouns.parts, *mine[0].parts]) is GROUP_WORD
+
+
+def test_of_a_decision_it_is_said_that_this_changes() -> None:
+    summary_of = METRICS["flip_rate"].summary
+    assert DECISION.fitted(summary_of) == "share of sets whose decision changes with the person’s group"
+    assert PRONOUN.fitted(summary_of) == GROUP_WORD.fitted(summary_of) == summary_of
+    assert DECISION.fitted(METRICS["ucerf"].summary) == METRICS["ucerf"].summary

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 from typer.testing import CliRunner
 
 import equipoise
@@ -201,3 +202,9 @@ def test_several_runs_share_the_figures(two: dict[str, Part], tmp_path: Path) ->
 def test_a_run_without_identities_has_nothing_to_draw(planted_run: Path) -> None:
     with pytest.raises(EquipoiseError, match="no marked sentences"):
         identity_figures([Run(planted_run)])
+
+
+def test_what_is_described_is_as_it_was_kept(run: Run, two: dict[str, Part]) -> None:
+    of_one, of_two = identities.pictures(named_parts([run])), identities.pictures(two)
+    assert_kept("topics/identities-charts", list(of_one))
+    assert_kept("topics/identities-charts-of-two", list(of_two))

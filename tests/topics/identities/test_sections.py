@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
 from rich.console import Console
 
 import equipoise
@@ -274,3 +275,7 @@ def test_runs_are_compared_in_radars_upon_each_other(tmp_path: Path, planted_run
 
 def test_every_table_says_what_it_is_of(run: Run) -> None:
     assert all(table.title or table.columns[0].title == "finding" for table in section_of(run).every(Table))
+
+
+def test_what_is_described_is_as_it_was_kept(run: Run) -> None:
+    assert_kept("topics/identities", section(run))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kept_texts import assert_kept
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -70,3 +71,8 @@ def test_a_chain_of_thought_is_compared_with_none() -> None:
     (finding,) = reasoning(alone, measured("next-word-cot", 0.301), "type2")
     assert "does not detectably change confidence: +0.001 [" in finding.text
     assert list(reasoning(alone, None, "type2")) == [] == list(reasoning(alone, alone, "type1"))
+
+
+def test_what_is_said_is_as_it_was_kept(runs: list[Run]) -> None:
+    said = [list(answers(run.parts[0].measured, kind, "R")) for run in runs for kind in ("type1", "type2")]
+    assert_kept("topics/identities-sentences", *said)
