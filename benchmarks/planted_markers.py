@@ -1,15 +1,17 @@
 """Are planted effects of markers, genders and their crossing found, and nothing else? Whole audits, no model needed.
 
-    python benchmarks/planted_markers.py [--audits 500] [--processes 3]
+    python benchmarks/planted_markers.py [--audits 500] [--processes 3] [--drawn 4000]
 
 Each audit asks a planted engine with a new seed, and is measured as any audit is. The truth is the same engine without
 noise: its noise is symmetric around 0, so its means are the planted ones. Counted are the intervals that hold the
-truth, the audits without an effect that name one, and the stopped audits whose interval holds the dataset's own value.
+truth, the audits that name an effect and those that name one which is not so, and the stopped audits whose interval
+holds the dataset's own value.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -22,7 +24,9 @@ from shared.options import parsed
 
 from equipoise.datasets import Dataset, open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
+from equipoise.measuring.claims import SHARES
 from equipoise.measuring.identities import confidence_disparities
+from equipoise.measuring.identity_claims import identity_claims
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.part import measure_part
@@ -30,6 +34,9 @@ from equipoise.measuring.sampling import until_precise
 from equipoise.measuring.stopping import Sample
 from equipoise.records import Measurement, Outcomes, RunKey
 from equipoise.scoring.planted import PlantedEngine, open_planted
+from equipoise.stats.bootstrap import percentile, weight_chunks
+from equipoise.stats.paired import DETECTED, is_detected
+from equipoise.stats.signs import sign_tests
 from equipoise.tasks import open_task
 
 WORLDS = {
@@ -49,9 +56,8 @@ METRICS = (
     "double_disadvantage",
     "disadvantage_interaction",
 )
-TESTED = {"a gender gap alone": ("confidence_change", "confidence_interaction"), "nothing": ("confidence_disparity",)}
-"""What is not there in a world without effects of markers, and is tested over a family of attributes."""
 WIDTH = 0.08
+ROUNDING = 1e-9
 KEY = RunKey("planted", "builtin", "next-word")
 
 
@@ -94,13 +100,19 @@ def audit(seed: int, world: str, resamples: int) -> Counter[str]:
     for (metric, group), row in rows.items():
         if row.estimate.has_interval:
             counts[f"{metric}: intervals"] += 1
-            counts[f"{metric}: held"] += row.low - 1e-9 <= truth(world)[metric, group] <= row.high + 1e-9
-    for metric in TESTED.get(world, ()):
-        # The unmarked gap between he and she is a family of its own.
-        marked_rows = [row for (name, _), row in rows.items() if name == metric and row.parts["augmentation"] == "R"]
-        p_values = [row.estimate.p_corrected for row in marked_rows]
-        counts[f"{metric}: named"] += bool(np.nanmin(p_values) <= 0.05)
-    return counts + stopped(outcomes, plan)
+            counts[f"{metric}: held"] += row.low - ROUNDING <= truth(world)[metric, group] <= row.high + ROUNDING
+    detected = {key: row for key, row in rows.items() if is_detected(row.estimate)}
+    # What a sentence may name is tested together. Disparities of attributes are in a table, with Holm's p-values.
+    named = {key for key, row in detected.items() if key[0] != "confidence_disparity" or "attribute" not in row.parts}
+    false = {key for key, row in detected.items() if row.value * truth(world)[key] <= ROUNDING}
+    counts += Counter({"named": bool(named), "named falsely": bool(named & false), "in the table": bool(false - named)})
+    counts += Counter({f"{metric}: named falsely": 1 for metric in {metric for metric, _ in false}})
+    counts += stopped(outcomes, plan)
+    for name in (*METRICS, "stopped"):
+        # Intervals of one audit depend on each other: the error of their share comes from audit to audit.
+        share = counts[f"{name}: held"] / max(1, counts[f"{name}: intervals"])
+        counts += Counter({f"{name}: audits": bool(counts[f"{name}: intervals"]), f"{name}: squares": share**2})
+    return counts
 
 
 def stopped(outcomes: Outcomes, plan: Plan) -> Counter[str]:
@@ -116,8 +128,46 @@ def stopped(outcomes: Outcomes, plan: Plan) -> Counter[str]:
     if found.sample is not None:
         for name, row in confidence_disparities(Items(ask(found.dataset.examples)), plan, found.sample).items():
             counts["stopped: intervals"] += 1
-            counts["stopped: held"] += row.low - 1e-9 <= whole[name] <= row.high + 1e-9
+            counts["stopped: held"] += row.low - ROUNDING <= whole[name] <= row.high + ROUNDING
     return counts
+
+
+MASS, SPREADS = 0.9, (0.5, 0.3)
+"""What both candidates get, and the deviations of sentences and items: the engine's, with NOISE."""
+
+
+def drawn_leads(rng: np.random.Generator, sentences: np.ndarray, items: tuple[int, ...]) -> np.ndarray:
+    """Return P(referent) - P(other) of items as the engine draws them where nothing is planted, without its texts."""
+    noise = SPREADS[0] * sentences + SPREADS[1] * rng.standard_normal(items)
+    return np.asarray(np.clip(MASS * np.tanh(noise / 2) + 0.3, -0.999 * MASS, 0.999 * MASS))
+
+
+def drawn_claims(draws: int) -> float:
+    """Return in how many audits with nothing planted a sentence names something."""
+    whole, plan, named = answers(open_planted(WORLDS["nothing"])), Plan([], by=(), resamples=2), 0
+    clusters = np.unique(whole.cluster_id.astype(str), return_inverse=True)[1]
+    rows = np.arange(len(clusters))
+    for seed in range(draws):
+        rng = np.random.default_rng([5, seed])
+        leads = drawn_leads(rng, rng.standard_normal(clusters.max() + 1)[clusters], clusters.shape)
+        probs = np.empty_like(whole.probs)
+        probs[rows, whole.gold], probs[rows, 1 - whole.gold] = (MASS + leads) / 2, (MASS - leads) / 2
+        items = measured_items(replace(whole, probs=probs / MASS, logprobs=np.log(probs)), plan)
+        tests = sign_tests(np.stack([claim.units for claim in identity_claims(items)]), seed=seed)
+        named += bool((tests.corrected / SHARES["groups"] < DETECTED).any())
+    return named / draws
+
+
+def drawn_crossings(draws: int, resamples: int, sentences: int = 266) -> float:
+    """Return how many intervals of a crossing of marker and gender hold 0 where nothing is planted."""
+    rng, held = np.random.default_rng(11), 0
+    for seed in range(draws):
+        leads = drawn_leads(rng, rng.standard_normal((sentences, 1)), (sentences, 4))
+        units = leads @ [1, -1, -1, 1]
+        (weights,) = weight_chunks(sentences, resamples=resamples, seed=seed)()
+        low, high = percentile(units.mean(), units @ weights / sentences, level=0.95, units=sentences).ends
+        held += low <= 0 <= high
+    return held / draws
 
 
 def lines(world: str, counts: Counter[str], audits: int) -> Iterator[str]:
@@ -125,9 +175,17 @@ def lines(world: str, counts: Counter[str], audits: int) -> Iterator[str]:
     for name in (*METRICS, "stopped"):
         total = counts[f"{name}: intervals"]
         if total:
-            yield f"{world}: {name}: {counts[f'{name}: held'] / total:.3f} of {total:,} intervals hold the truth"
-    for name in TESTED.get(world, ()):
-        yield f"{world}: {name}: named in {counts[f'{name}: named'] / audits:.3f} of {audits} audits"
+            share, several = counts[f"{name}: held"] / total, counts[f"{name}: audits"]
+            error = math.sqrt(max(0.0, counts[f"{name}: squares"] / several - share**2) / several)
+            yield f"{world}: {name}: {share:.4f} (standard error {error:.4f}) of {total:,} intervals hold the truth"
+    false = counts["named falsely"] / audits
+    error = math.sqrt(false * (1 - false) / audits)
+    yield f"{world}: something is named in {counts['named'] / audits:.3f} of {audits} audits"
+    yield f"{world}: something that is not so in {false:.3f} (standard error {error:.3f})"
+    yield f"{world}: a disparity of an attribute that is not so in {counts['in the table'] / audits:.3f}"
+    for name in METRICS:
+        if counts[f"{name}: named falsely"]:
+            yield f"{world}: {name}: named falsely in {counts[f'{name}: named falsely'] / audits:.3f}"
     share = counts["stopped: asked"] / counts["stopped: of"]
     yield f"{world}: stopped at a width of {WIDTH}: {share:.0%} of the sentences asked"
 
@@ -135,10 +193,15 @@ def lines(world: str, counts: Counter[str], audits: int) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--audits", type=int, default=500)
-    parser.add_argument("--resamples", type=int, default=500)
+    parser.add_argument("--resamples", type=int, default=2000)
     parser.add_argument("--processes", type=int, default=3)
+    parser.add_argument("--drawn", type=int, default=0, help="no audits: this many draws where nothing is planted")
     parser.add_argument("--minutes", type=float, default=60.0, help="no further audits after that")
     chosen = parsed(parser, audits=1, resamples=20, processes=1)
+    if chosen.drawn:
+        print(f"{drawn_crossings(chosen.drawn, chosen.resamples):.4f} of the intervals of a crossing hold 0")
+        print(f"something is named in {drawn_claims(chosen.drawn):.4f} of {chosen.drawn} audits with nothing planted")
+        return
     started = time.monotonic()
     print(f"{len(marked().examples):,} sentences, nominal 95%", flush=True)
     with ProcessPoolExecutor(chosen.processes) as pool:

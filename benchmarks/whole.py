@@ -40,7 +40,7 @@ WATCHED = {
     "equipoise.run:open_engine": "load",
     "equipoise.runs.folder:RunFolder.frame": "load",
     "equipoise.runs.folder:RunFolder.outcomes_of": "load",
-    "equipoise.run:_answers": "plan",
+    "equipoise.run:asked_as_needed": "plan",
     "equipoise.scoring.score_store:ScoreStore._score": "score",
     "equipoise.run:measured_tables": "measure",
     "equipoise.runs.folder:RunFolder.commit": "write",

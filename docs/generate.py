@@ -94,7 +94,7 @@ def _options(command: Any) -> Iterator[str]:
 
 def _commands(command: Any, name: str, depth: int) -> Iterator[str]:
     commands = getattr(command, "commands", {})
-    text = (command.help or "").strip()
+    text = (command.help or "").replace("\b\n", "").strip()
     yield f"{'#' * min(depth, 4)} `{name}`\n\n{re.sub(r'<(?=[A-Za-z])', '&lt;', text)}\n"
     if not commands:
         arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]

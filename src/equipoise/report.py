@@ -15,9 +15,10 @@ from .catalog import find, names
 from .comparing.comparison import Comparison
 from .comparing.datasets import Moved
 from .comparing.matching import named_apart
+from .comparing.seen import Seen
 from .files import replace_folder, write_file
 from .progress import Progress
-from .records import EquipoiseError
+from .records import EquipoiseError, Estimate
 from .records.showing import Chart, Section, Table, every
 from .runs.run import Run
 from .topics import (
@@ -40,7 +41,7 @@ from .topics import (
     training,
 )
 from .topics.cases import case_section, pack
-from .topics.comparison import differences, standings
+from .topics.comparison import differences, seen, standings
 from .topics.comparison.cases import differing
 from .topics.leaderboard.boards import read_submissions, run_folders, write_measurements
 from .topics.leaderboard.pages import MAIN, Site, pages
@@ -181,7 +182,7 @@ def run_text(run: Run, *, all_rows: bool = False) -> RenderableType:
     return terminal.sections(sections(run, IN_TERMINAL), every=all_rows)
 
 
-def plan_text(wish: str, where: str, powers: Sequence[tuple[int, float]]) -> RenderableType:
+def plan_text(wish: str, where: str, powers: Sequence[tuple[int, Estimate]]) -> RenderableType:
     """Return what a terminal shows of the power of audits of several sizes."""
     from .media import terminal
 
@@ -297,21 +298,25 @@ def comparison_html(comparison: Comparison) -> str:
     return html(" · ".join(comparison.names), shown)
 
 
-def datasets_page(moved: Sequence[Moved], compared: Sequence[Run]) -> str:
-    """Return the page of runs on two datasets with different sentences: what differs, and D and U on each."""
+def datasets_page(moved: Sequence[Moved], compared: Sequence[Run], tests: Sequence[Seen] = ()) -> str:
+    """Return the page of runs on two datasets with different sentences: what differs, and D and U on each.
+
+    `tests` say whether a model does better on published sentences than on new ones.
+    """
     from .media.page.html import Head, page
 
     test = moved[0].test
     runs = ", ".join(dict.fromkeys(move.test.row.model for move in moved))
     head = Head(f"{test.first} and {test.second}", "Datasets", [("Runs", runs)])
-    return page(head, [differences.between_datasets(moved), scale.dataset_section(compared)])
+    first = [seen.section(tests)] if tests else []
+    return page(head, [*first, differences.between_datasets(moved), scale.dataset_section(compared)])
 
 
-def datasets_text(moved: Sequence[Moved]) -> RenderableType:
-    """Return what a terminal shows of runs on two datasets: the differences that hold."""
+def datasets_text(moved: Sequence[Moved], tests: Sequence[Seen] = ()) -> RenderableType:
+    """Return what a terminal shows of runs on two datasets: whether one was seen before, the differences that hold."""
     from .media import terminal
 
-    return terminal.listed(list(differences.moves(moved)))
+    return terminal.listed([*seen.findings(tests), *differences.moves(moved)])
 
 
 def write_training_page(folder: Path) -> tuple[Path, training.Curves]:

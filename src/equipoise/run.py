@@ -5,7 +5,7 @@ Dataset --Example--> Task --Prompt--> Engine --Score--> Task --Outcomes--> measu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from dataclasses import replace as with_fields
 from functools import partial
@@ -19,10 +19,10 @@ from .datasets import Dataset
 from .datasets.dataset import union
 from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
-from .measuring.goals import Goal
+from .measuring.first_results import first_results
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
-from .measuring.sampling import Sampled, outcomes_of, sample_of, sampled, with_samples
+from .measuring.sampling import Sampled, asked_as_needed, sample_of, with_samples
 from .measuring.settling import Settled
 from .measuring.tables import item_columns, set_columns
 from .options import AuditOptions, MeasuringOptions, RunOptions, StoppingOptions, check_arguments, checked, takes
@@ -34,6 +34,7 @@ from .runs.imported import read_results
 from .runs.manifest import IMPORTED, describe, describe_imported, described
 from .runs.measurements import measurements_frame
 from .runs.tables import column_rows, example_rows, outcome_columns
+from .scoring.kept_engine import kept_answers
 from .scoring.opening import open_engine
 from .scoring.score_store import ScoreStore
 from .scoring.text_store import TextStore
@@ -96,7 +97,10 @@ def audit(
                 scorer = store.scorer(engine, partial(report, str(key)))
                 writer = texts.writer(engine, partial(report, f"{key}, reasoning"))
                 ask = partial(asked.run, scorer=scorer, writer=writer)
-                answers.append(_answers(key, dataset, ask, settings, until))
+                again = partial(asked.run, **kept_answers(engine, store, texts))
+                report.watch(partial(first_results, key, dataset.examples, store.scored, again, plan))
+                stopping = settings.part(StoppingOptions)
+                answers.append(Answers(key, *asked_as_needed(dataset, ask, plan, key, stopping, until)))
             notes = [*fitted, *exposure_notes((model, settings.adapter), datasets), *store.notes, *texts.notes]
             manifest = with_fields(manifest, engine=described(engine), notes=[*notes, *engine.notes])
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
@@ -153,16 +157,6 @@ def import_results(
 def load(path: str | Path) -> Run:
     """Return a finished run from its folder."""
     return Run(path)
-
-
-def _answers(
-    key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settings: Settings, until: Sequence[Goal]
-) -> Answers:
-    """Return the outcomes of the dataset, or of as much of it as the width or the requirements asked for need."""
-    drawn = sampled(dataset, ask, settings.plan, key, settings.part(StoppingOptions), until)
-    if drawn is None:
-        return Answers(key, dataset, outcomes_of(dataset, ask))
-    return Answers(key, drawn.dataset, ask(drawn.dataset.examples), drawn)
 
 
 def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:

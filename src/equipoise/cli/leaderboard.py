@@ -37,7 +37,7 @@ def leaderboard(
 ) -> None:
     """Write a site that ranks the models of many runs. It is static, and has a page for each model and dataset.
 
-    A rank is a range if the intervals do not settle the order. The site fetches nothing: any web server can serve
+    A rank is a range where the tests do not settle the order. The site fetches nothing: any web server can serve
     it, and it opens from a folder as well.
     """
     from ..report import SiteOptions, write_site

@@ -34,8 +34,8 @@ def compare(
         list[str] | None,
         typer.Option(
             "--data",
-            help="Compare two datasets of the runs: row by row (genderlex, genderlex-someone), or "
-            "as different sentences (winobias, synthbias).",
+            help="Compare two datasets of the runs: row by row (genderlex, genderlex-someone), or as "
+            "different sentences (winobias, synthbias; winobias, fresh: seen before?).",
         ),
     ] = None,
     where: Where = None,
@@ -60,21 +60,26 @@ def compare(
     """Compare runs on the same sentences. Shows ranks by every metric, paired differences with p-values, and overlaps.
 
     Runs that were asked different sentences are refused, unless --intersect is given. A dataset and its neutral form
-    (genderlex, genderlex-someone; --neutral) have the same rows and are compared row by row.
+    (genderlex, genderlex-someone; --neutral) have the same rows and are compared row by row. Beside new sentences
+    (fresh) it tests whether a model does better on published ones.
     """
     from ..comparing.datasets import are_apart, between_datasets
+    from ..comparing.seen import new_and_published, seen_before
     from ..report import comparison_page, comparison_text, datasets_page, datasets_text, write_page
     from ..runs.run import Run
 
     chosen: dict[str, Any] = {"intersect": intersect, "correction": correction, "permutations": permutations}
     chosen |= {"resamples": resamples, "seed": seed, "where": tuple(where or ()), "data": tuple(data or ())}
     chosen |= {"metrics": tuple(metric)} if metric else {}
-    if are_apart(data or ()):
-        opened = [Run(run) for run in runs]
-        moved = between_datasets(opened, data or (), metrics=metric or (), correction=correction)
-        write_page(out, datasets_page(moved, opened))
+    opened = [Run(run) for run in runs]
+    apart = tuple(data or new_and_published(opened, ()) or ())
+    if are_apart(apart):
+        moved = between_datasets(opened, apart, metrics=metric or (), correction=correction)
+        tests = seen_before(opened, apart)
+        write_page(out, datasets_page(moved, opened, tests))
         if not quiet:
-            print_out(datasets_text(moved))
+            print_out(datasets_text(moved, tests))
+            typer.echo(printable(f"To look at the comparison, open {out} in a browser."))
         return
     published = published_values(against)
     chosen["alone"] = bool(published)

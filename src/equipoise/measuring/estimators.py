@@ -14,7 +14,7 @@ from ..records import Booleans, EquipoiseError, Estimate, Floats, Integers, Stri
 from ..stats import concordance
 from ..stats.bootstrap import cluster_numbers, percentile, weight_chunks
 from ..stats.paired import Contest, Trial, corrected, is_detected, paired_differences
-from ..stats.ranks import Rank, rank_ranges
+from ..stats.ranks import Rank, ranks_of
 from ..stats.resampling import Statistic
 from ..uncertainty import ESTIMATORS, Estimator
 from .conformal import is_calibratable
@@ -99,7 +99,7 @@ class Resamples:
 
 @dataclass(frozen=True)
 class Standing:
-    """A run's UCerF under one estimator; `rank` is a range where the intervals do not settle the order."""
+    """A run's UCerF under one estimator; `rank` is a range where the tests do not settle the order."""
 
     run: str
     estimator: str
@@ -175,12 +175,13 @@ def study(values: SetValues, plan: Resamples, known: Known | None = None) -> Stu
         known.get((run, FLIPS)) or set_estimate("flip_rate", flipped, values, weights, plan)
         for run, flipped in zip(values.runs, values.flipped, strict=True)
     ]
+    orders = list(_orders(values, plan))
     return Study(
         values,
-        list(_standings(values, weights, plan, known)),
+        list(_standings(values, weights, plan, known, orders)),
         flips,
         [*_over_models(values, drawn, plan), *_within_runs(values, weights, plan)],
-        list(_orders(values, plan)),
+        orders,
         [values.set_ids[_crosses(by_estimator)] for by_estimator in values.values],
     )
 
@@ -221,14 +222,19 @@ def correlation_of(value: float, samples: Floats, n: int, plan: Resamples, *, se
     return replace(estimate, low=min(estimate.low, value), high=max(estimate.high, value))
 
 
-def _standings(values: SetValues, weights: NDArray[np.float32], plan: Resamples, known: Known) -> Iterator[Standing]:
+def _standings(
+    values: SetValues, weights: NDArray[np.float32], plan: Resamples, known: Known, orders: Sequence[PairOrder]
+) -> Iterator[Standing]:
+    """Yield each run by each estimator; two runs are ranked apart where their order is tested and found."""
     for place, estimator in enumerate(values.estimators):
         estimates = [
             known.get((run, estimator)) or set_estimate("ucerf", values.values[at, place], values, weights, plan)
             for at, run in enumerate(values.runs)
         ]
-        ranks = rank_ranges(estimates, higher=True, level=plan.level)
-        for run, estimate, rank in zip(values.runs, estimates, ranks, strict=True):
+        better = {(order.first, order.second) for order in orders if estimator in order.for_first}
+        better |= {(order.second, order.first) for order in orders if estimator in order.for_second}
+        apart = np.array([[(run, other) in better for other in values.runs] for run in values.runs])
+        for run, estimate, rank in zip(values.runs, estimates, ranks_of(apart), strict=True):
             yield Standing(run, estimator, estimate, rank)
 
 

@@ -41,16 +41,21 @@ def ratio(values: Floats, first: Booleans, *, weights: NDArray[Any] | None = Non
     """Return the mean of the first group over that of the second: the ratio of the four-fifths rule.
 
     Range 0 to infinity, 1 is best; below 0.8 the rule sees an adverse impact. Undefined where a group has no item, or
-    where the second never gets the good answer.
+    where the second never gets the good answer; a resample in which that is so has no value.
     """
     means = [
         mean(values[side], weights=weights if weights is None else weights[side], of="ratio")
         for side in (first, ~first)
     ]
-    if (weights is None or weights.ndim == 1) and not means[1] > 0:
+    # Counted, since the mean of a resample is exact to rounding only: it is hardly ever 0.
+    gets = values[~first] > 0
+    known = gets.any() if weights is None else gets @ weights[~first] > 0
+    if np.ndim(known):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(known, means[0] / means[1], np.nan)
+    if not known:
         raise UndefinedMetric("ratio to an empty share: the second group never gets the good answer")
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return means[0] / means[1]
+    return means[0] / means[1]
 
 
 def log_mean(values: Floats, *, weights: NDArray[Any] | None = None) -> Value:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
 
+import numpy as np
+
 from ..comparing.matching import places
 from ..datasets.identity import NAME as IDENTITY
 from ..files import write_file
@@ -15,8 +17,10 @@ from ..metrics import METRICS
 from ..records import EquipoiseError, Measurement
 from ..records.showing import Cell, Column, Content, Row, Table
 from ..runs.run import Part, Run
-from ..stats.ranks import rank_ranges
+from ..stats.paired import is_detected
+from ..stats.ranks import Rank, ranks_of
 from ..suites.status import DONE, Status
+from ..topics.leaderboard.rivals import Rivals, differences
 from ..topics.published import DOUBTFUL
 from .experiments import Paper
 from .published import ERRATA, Published, published
@@ -101,7 +105,9 @@ def _rows(
     for cell in dict.fromkeys(number.cell for number in printed):
         number = wanted[cell]
         theirs = _theirs([values.get((cell, model)) for model in _models(printed)], number, paper)
-        values_of_ours = _ours([_our_value(number, parts) for parts in ours.values()], number, paper)
+        measured = {model: _our_value(number, parts) for model, parts in ours.items()}
+        folders = {model: parts.get((number.dataset, number.task)) for model, parts in ours.items()}
+        values_of_ours = _ours(measured, _ranks(measured, folders, _ranked_by(number, paper)), number, paper)
         yield Row((*(cell[at] for at in _used(printed)), *theirs, *values_of_ours))
 
 
@@ -121,18 +127,34 @@ def _theirs(known: Sequence[Published | None], wanted: Published, paper: Paper) 
     ]
 
 
-def _ours(values: Sequence[Content], wanted: Published, paper: Paper) -> list[Content]:
-    """Return the values here, in bold as the paper prints them; ranks are ranges where intervals settle no order."""
-    limit, better = paper.bold.get(wanted.place, inf), _ranked_by(wanted, paper)
-    estimates = [value.estimate for value in values if isinstance(value, Measurement)]
-    ranked = better and len(estimates) == len(values) > 1
-    ranks = iter(rank_ranges(estimates, higher=better == "higher") if ranked else [None] * len(values))
+def _ours(values: Mapping[str, Content], ranks: Mapping[str, Rank], wanted: Published, paper: Paper) -> list[Content]:
+    """Return the values here, in bold as the paper prints them, with their ranks."""
+    limit = paper.bold.get(wanted.place, inf)
     return [
-        Cell(value, value.value > limit, after=f"({rank})" if (rank := next(ranks)) else "")
+        Cell(value, value.value > limit, after=f"({ranks[model]})" if model in ranks else "")
         if isinstance(value, Measurement)
         else value
-        for value in values
+        for model, value in values.items()
     ]
+
+
+def _ranks(values: Mapping[str, Content], parts: Mapping[str, Part | None], better: str) -> dict[str, Rank]:
+    """Return the ranks of the models here, sentence by sentence: a range where the test settles no order.
+
+    Nothing where the paper prints none, or where a model has no value.
+    """
+    rows = {model: value for model, value in values.items() if isinstance(value, Measurement)}
+    known = {model: part for model, part in parts.items() if part is not None}
+    if not better or not len(rows) == len(known) == len(values) > 1:
+        return {}
+    row, part = next(iter(rows.values())), next(iter(known.values()))
+    runs = tuple((model, other.run.path) for model, other in known.items())
+    rivals = Rivals(runs, part.dataset, part.task, (row.metric,), row.estimate.level)
+    kind = row.parts.get("type", "") if set(row.parts) <= {"type"} else ""
+    apart, _ = differences(rivals, row.metric, kind, {model: other.estimate for model, other in rows.items()})
+    sign = 1 if better == "higher" else -1
+    ahead = {pair if sign * test.value > 0 else pair[::-1] for pair, test in apart.items() if is_detected(test)}
+    return dict(zip(rows, ranks_of(np.array([[(a, b) in ahead for b in rows] for a in rows])), strict=True))
 
 
 def _ranked_by(wanted: Published, paper: Paper) -> str:
@@ -158,7 +180,7 @@ def _notes(printed: Sequence[Published], paper: Paper) -> Iterator[str]:
     yield "Printed values are the paper's, those here have 95% intervals and n."
     place = printed[0].place
     if place in paper.ranked:
-        yield "Ranks are among the models of the paper, or among those here: a range where intervals settle no order."
+        yield "Ranks are among the models of the paper, or among those here: a range where no test settles the order."
     if place in paper.bold:
         yield f"Values above {paper.bold[place]:g} are bold, as in the paper."
     if any(number.gender == DIFFERENCE for number in printed):

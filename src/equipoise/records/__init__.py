@@ -9,7 +9,7 @@ from __future__ import annotations
 from .errors import DatasetError, EquipoiseError, ModelError, OtherRunError, RunError, TaskNotPossible, UndefinedMetric
 from .examples import DECIDED, Example, SentencePair, marked_slot
 from .limits import Limits, ScoreLimits
-from .measurements import Better, Estimate, Measurement, RunKey, RunManifest, group_label, parse_group
+from .measurements import Better, Estimate, FirstResults, Measurement, RunKey, RunManifest, group_label, parse_group
 from .outcomes import ABSENT, Booleans, Floats, Integers, Outcomes, Strings
 from .prompts import BASELINE, BOTH_OFFERED, OPEN_ANSWER, Context, Message, Prompt, Sampling, Score
 
@@ -26,6 +26,7 @@ __all__ = [
     "EquipoiseError",
     "Estimate",
     "Example",
+    "FirstResults",
     "Floats",
     "Integers",
     "Limits",

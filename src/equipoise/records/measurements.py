@@ -185,6 +185,21 @@ class Measurement:
 
 
 @dataclass(frozen=True)
+class FirstResults:
+    """What a dataset and task say while they are still being scored: `sets` whole sets of `of` are.
+
+    `metrics` are a value and its number of sets, by metric and type. They have no interval: what is scored first is
+    not a random part of the dataset.
+    """
+
+    dataset: str
+    task: str
+    sets: int
+    of: int
+    metrics: Mapping[str, Mapping[str, tuple[float, int]]]
+
+
+@dataclass(frozen=True)
 class RunManifest:
     """All that is needed to get the same numbers again; `files` names every table of the run with its SHA-256."""
 

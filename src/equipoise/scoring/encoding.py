@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..records import Context, Example, Message, ModelError, Prompt, TaskNotPossible
@@ -145,6 +146,19 @@ class Encoder:
     def pieces(self, words: Sequence[str]) -> dict[str, int]:
         """Return into how many tokens each word is split where it follows a space."""
         return {word: len(ids) for word, ids in zip(words, self.ids([f" {word}" for word in words]), strict=True)}
+
+    def token_texts(self, prompts: Sequence[Prompt]) -> list[list[list[str]]]:
+        """Return the tokens of every continuation of each prompt as text."""
+
+        def pieces(ids: Sequence[int], start: int) -> list[str]:
+            # Some tokenizers leave out a space at the beginning: a token's text is what it adds to those before it.
+            grown = [str(self._tokenizer.decode(list(ids[:end]))) for end in range(start, len(ids) + 1)]
+            return [text[len(before) :] for before, text in pairwise(grown)]
+
+        return [
+            [pieces(ids, start) for ids, start in zip(question.sequences, question.starts, strict=True)]
+            for question in self.questions(prompts)
+        ]
 
     def texts(self, rows: Sequence[Sequence[int]], stops: Collection[int]) -> list[str]:
         """Return generated ids as text, up to the first token that ends it."""

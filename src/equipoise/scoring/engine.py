@@ -102,6 +102,10 @@ class EngineDefaults:
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
         return in_order(len(prompts), size=BATCH_PROMPTS)
 
+    def token_texts(self, prompts: Sequence[Prompt]) -> list[list[list[str]]]:
+        """Return the tokens of every continuation of each prompt as text, parallel to its score's."""
+        raise TaskNotPossible(f"{self.name} does not show its tokens; a model that is loaded here does")
+
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
         raise TaskNotPossible(f"{self.name} cannot write text; use a task that only scores, such as next-word or mcq")
 

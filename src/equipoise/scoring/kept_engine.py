@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..records import Context, Prompt, RunError, Sampling, Score
-from .engine import EngineDefaults
+from .engine import Engine, EngineDefaults
+from .score_store import ScoreStore
+from .text_store import TextStore
 
 
 class KeptEngine(EngineDefaults):
@@ -32,3 +34,10 @@ class KeptEngine(EngineDefaults):
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
         raise RunError("reasoning.jsonl does not have what the model wrote about every question")
+
+
+def kept_answers(engine: Engine, store: ScoreStore, texts: TextStore) -> dict[str, Any]:
+    """Return what scores and what writes for a task, from what an engine has said already; anything else is refused."""
+    fields = {**engine.description, **engine.identity, "identity": sorted(engine.identity)}
+    kept = KeptEngine(engine.name, fields)
+    return {"scorer": store.scorer(kept), "writer": texts.writer(kept)}

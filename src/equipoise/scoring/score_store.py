@@ -37,6 +37,7 @@ class ScoreStore:
         self.path = path
         self.notes: list[str] = []
         self._scores: dict[str, Score] = {}
+        self._asked: list[tuple[str, str]] = []
         self._file: IO[bytes] | None = None
         self._lock: BaseFileLock | None = None
 
@@ -69,7 +70,7 @@ class ScoreStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         file, lock, self._file, self._lock = self._file, self._lock, None, None
-        self._scores = {}  # a million of them take half a gigabyte, which measuring needs
+        self._scores, self._asked = {}, []  # a million of them take half a gigabyte, which measuring needs
         try:
             if file is not None:
                 file.close()  # fails again where a write has failed because the disk is full
@@ -88,6 +89,11 @@ class ScoreStore:
 
         return score
 
+    def scored(self) -> set[str]:
+        """Return the examples of which every prompt has a score, among those that an engine was asked last."""
+        waiting = {example for example, key in self._asked if key not in self._scores}
+        return {example for example, _ in self._asked} - waiting
+
     def _score(self, engine: Engine, prompts: Sequence[Prompt], progress: Progress | None) -> list[Score]:
         """Return the score of every prompt; each batch is kept as soon as it is scored.
 
@@ -101,6 +107,8 @@ class ScoreStore:
         batches = engine.batches(questions)
         missing = [[i for i in batch if names[i] not in self._scores] for batch in batches]
         missing = [batch for batch in missing if batch]
+        if missing:
+            self._asked = [(prompt.example_id, key) for prompt, key in zip(prompts, keys, strict=True)]
         done = len(names) - sum(len(batch) for batch in missing)
         if progress:
             progress(done, len(names))

@@ -13,6 +13,7 @@ from ..records.showing import Cell, Chart, Column, Content, Finding, Row, Sectio
 from ..runs.measurements import Measurements, kind_title, metric_place
 from ..runs.run import Part, Run
 from ..verdict.summary import part_summary
+from ..verdict.words import words_of
 from . import flips
 
 GROUP_METRICS = ("p_good", "accuracy", "certainty", "desirability")
@@ -76,7 +77,8 @@ def _row(part: Part, name: str) -> Row:
     known = metric_of(name)
     better = next(cell.better for cell in cells if cell is not None)
     values = [_with_spread(part.measured, cell) for cell in cells]
-    return Row((name, *values, known.summary if known else ""), _range(name, part), better)
+    summary = words_of([part]).fitted(known.summary) if known else ""
+    return Row((name, *values, summary), _range(name, part), better)
 
 
 def _with_spread(measured: Measurements, cell: Measurement | None) -> Content:

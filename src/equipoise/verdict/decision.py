@@ -59,8 +59,11 @@ def verdict_of(part: Part, checks: Sequence[Finding]) -> Verdict:
         rests_on = [row for finding in (*beside, lead) for row in finding.rests_on]
         return Verdict("difference found", sentence, rests_on, (), rest, None, not_detected, len(beside), lead)
     missed, text = _missed(part.measured, part.kinds if part.has_items else part.measured.kinds)
-    if any(finding.topic == "labels" for finding in findings):
+    labels = next((finding for finding in findings if finding.topic == "labels"), None)
+    if labels is not None:
         missed, text = None, " between its probabilities and what people say."
+        if labels.claim is None:  # nobody labelled the sentences, or the run was measured without that
+            text = ": its probabilities were not compared with labels."
     rests_on = [missed] if missed else []
     return Verdict(
         "no difference detected", f"No difference detected{text}", rests_on, (), findings, missed, not_detected

@@ -237,7 +237,8 @@ def _decisions(measured: Measurements, kind: str) -> Iterator[Finding]:
     ratio = measured.at("good_ratio", widest.group)
     if ratio is not None and ratio.estimate.has_interval:
         lower = ratio.estimate if widest.value < 0 else _inverse(ratio.estimate)
-        text += f": {lower:.2f} times as probable{', under four fifths' if lower.high < FOUR_FIFTHS else ''}"
+        text += f"; for “{worse}” it is {lower:.2f} times as probable"
+        text += ", under four fifths" if lower.high < FOUR_FIFTHS else ""
     text += f". {len(shown)} of {len(rows)} pairs of groups differ." if len(rows) > 1 else "."
     yield Finding(text, [*shown, *filter(None, [ratio])], "decisions", kind, claim=True)
 

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
+
+import numpy as np
 
 from ..comparing.comparison import Choices, Tested, compare
 from ..measuring.evidence import is_plain_mean, seen_units
@@ -19,7 +22,7 @@ from ..measuring.settling import Decision
 from ..metrics.naming import estimator_of, metric_named, metric_of
 from ..metrics.requirement import COMPARE, FAILED, PASSED, UNDECIDED, Bound, Requirement, parse_drop, parse_requirement
 from ..options import checked
-from ..records import EquipoiseError, Estimate, Measurement, group_label, parse_group
+from ..records import Booleans, EquipoiseError, Estimate, Floats, Measurement, group_label, parse_group
 from ..runs.run import Part, Run
 from ..stats.planning import Seen, scaled_more
 from ..uncertainty import PERPLEXITY
@@ -110,10 +113,14 @@ def _more_sets(tested: Estimate, to: Bound, *, seen: Seen | None, bounds: tuple[
     `seen` are the units of a mean; other metrics have none. The n of the estimate counts sets.
     """
     sign, bound = to
+    meets: Callable[[Any, float], Any] = COMPARE[sign]
+
+    def decides(low: Floats, high: Floats) -> Booleans:
+        return np.asarray(meets(low, bound) == meets(high, bound))
+
     if seen is None:
-        return scaled_more(tested, bound, bounds)
-    meets = COMPARE[sign]
-    more = seen.more(lambda estimate: meets(estimate.low, bound) == meets(estimate.high, bound))
+        return scaled_more(tested, bounds, decides)
+    more = seen.more(decides)
     return None if more is None else max(1, round(more * tested.n / len(seen.units)))
 
 

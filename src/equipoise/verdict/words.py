@@ -28,11 +28,18 @@ class Words:
         """Return what a gender is called."""
         return {"male": self.male, "female": self.female, "neutral": self.neutral}.get(name, name)
 
+    def fitted(self, summary: str) -> str:
+        """Return what a metric is; of a decision it says that this changes, not the answer."""
+        return summary.replace(CHANGES, f"decision changes with the {self.group_word}") if self is DECISION else summary
+
     @property
     def neutral(self) -> str:
         """What no gender is called."""
         return "they" if self is PRONOUN else "neutral"
 
+
+CHANGES = "answer changes with the group word"
+"""How metrics say what flips."""
 
 DECISIONS = tuple(DECISIONS_BY_FACTS.values())
 PRONOUN = Words()

@@ -163,6 +163,9 @@ class HuggingFaceEngine(EngineDefaults):
             self._first = frozenset(str(prompts[place].context) for place in batches[0])
         return batches
 
+    def token_texts(self, prompts: Sequence[Prompt]) -> list[list[list[str]]]:
+        return self._encoder.token_texts(prompts)
+
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         with self._passes.in_use(), _existing_objects_kept():
             if self._mode is None:

@@ -34,6 +34,7 @@ from ...runs.run import Part, Run
 from ...stats.ranks import Rank, ranks_of
 from ...uncertainty import PERPLEXITY
 from ...verdict.summary import PartSummary, part_summary
+from ...verdict.words import DECISION, DECISIONS, GROUP_WORD
 from ..ordering import Ordering
 from .rivals import Rivals, differences
 
@@ -344,6 +345,8 @@ def boards(entries: Iterable[Entry], *, level: float = 0.95) -> list[Board]:
 
 def metric_names(several: Iterable[Board]) -> list[MetricName]:
     """Return the leading metrics that some board has, in the order of the table of metrics."""
+    several = list(several)
+    words = DECISION if all(board.kind in DECISIONS for board in several) else GROUP_WORD
     shown = [(board.kind, entry.measured) for board in several for entry in board.entries]
     leading = []
     names = dict.fromkeys(name for _, measured in shown for name in measured.metrics)
@@ -354,7 +357,7 @@ def metric_names(several: Iterable[Board]) -> list[MetricName]:
         if any(measured.get(name, type=kind) for kind, measured in shown):
             suffix = name[len(metric.name) + 1 :].replace("_", "-")
             estimator = suffix or (PERPLEXITY.name if metric.estimated else "")
-            leading.append(MetricName(name, metric.label, estimator, metric.better, metric.summary))
+            leading.append(MetricName(name, metric.label, estimator, metric.better, words.fitted(metric.summary)))
     return leading
 
 

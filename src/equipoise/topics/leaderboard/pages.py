@@ -270,7 +270,8 @@ def _forests(board: Board) -> Iterator[Chart]:
 
 def forest(board: Board, metric: MetricName) -> Panel | None:
     """Return the models one under another, the best first, each with its rank; None without two or a direction."""
-    measured = [(standing.row, standing) for standing in board.standings(metric.name) if standing.row is not None]
+    valid = [standing for standing in board.standings(metric.name) if not standing.entry.invalid]
+    measured = [(standing.row, standing) for standing in valid if standing.row is not None]
     if len(measured) < 2 or metric.better not in BETTER:
         return None
     measured.sort(key=lambda pair: pair[0].value, reverse=metric.better == "higher")
