@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer.main
 import typer.testing
 from hypothesis import settings
-from typer.main import get_command
 
 from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.occupations import OCCUPATIONS
@@ -35,7 +35,7 @@ settings.register_profile("thorough", deadline=None, max_examples=200, derandomi
 settings.load_profile("equipoise")
 
 # Typer makes all commands and their options anew for each call of a test: three quarters of the time of a short one.
-typer.testing._get_command = cache(get_command)
+typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
 
 
 @pytest.hookimpl(tryfirst=True)
