@@ -196,7 +196,7 @@ def _furthest_first(
 
 
 def _difference(measured: Measurements, name: str, label: str) -> Sequence[Content]:
-    """Return a difference and its p, corrected for all pairs of the type; both bold where it is detected."""
+    """Return a difference and its p, corrected for all claims of the run; both bold where it is detected."""
     row = measured.at(name, label)
     if row is None:
         return None, None
