@@ -92,7 +92,7 @@ def _with_pronouns(sets: tuple[PronounSet, ...]) -> Dataset:
 def _joins(sentence: Sentence) -> bool:
     """Return whether the two people are named together: "the cook and the nurse", "with the cook away and …"."""
     first, second = re.escape(sentence.first), re.escape(sentence.second)
-    joined = rf"\b{first}\W+(?:\w+\W+){{0,5}}and (?:\w+ ){{1,3}}{second}\b"
+    joined = rf"\b{first}\W+(?:\w+\W+){{0,12}}and (?:\w+ ){{1,3}}{second}\b"
     return re.search(joined, sentence.text, re.IGNORECASE) is not None
 
 
