@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..datasets.pronouns import side_words
 from ..records import Floats, RunError
 from ..records.showing import Section
 from ..runs.run import Part, Run, column, main_estimator
@@ -100,7 +101,11 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     items["pronoun"] = pronouns[slots[rows]]
     items["text"], items["slots"] = (asked[name].to_numpy(dtype=object)[rows] for name in ("text", "slots"))
     items["k"] = items["probs"].map(len)
-    items["names"] = _names(asked["candidates"].to_numpy(dtype=object)[rows], items)
+    items["names"] = _names(
+        asked["candidates"].to_numpy(dtype=object)[rows], asked["pair"].notna().to_numpy()[rows], items
+    )
+    # A cloze asks for the word itself: what it is in the sentence that is shown says nothing.
+    items.loc[items["sides"] != "", "pronoun"] = ""
     items["d"] = column(items, main_estimator(items, "desirability"))
     keys = items["set_id"].astype(str) + "\0" + items["variant"].fillna("").astype(str)
     items["set"] = pd.factorize(keys)[0]
@@ -133,10 +138,17 @@ def _orders(part: Part, firsts: pd.DataFrame) -> list[str]:
     return [" ".join(map(str, order)) for order in orders]
 
 
-def _names(candidates: NDArray[Any], items: pd.DataFrame) -> NDArray[Any]:
-    """Return each item's candidates as one text, a line each; after an empty line the task's further options."""
+def _names(candidates: NDArray[Any], paired: NDArray[Any], items: pd.DataFrame) -> NDArray[Any]:
+    """Return each item's candidates as one text, a line each; after an empty line the task's further options.
+
+    A sentence that was made into a pair to be asked (`paired` is false) has the words of the pair, not its people.
+    """
     names = []
-    for people, k, flags in zip(candidates, items["k"], items["flags"].fillna(""), strict=True):
+    forms = items["form"].fillna("") if "form" in items else [""] * len(items)
+    rows = zip(candidates, paired, items["k"], items["flags"].fillna(""), items["sides"], forms, strict=True)
+    for people, own, k, flags, sides, form in rows:
+        if sides and not own:
+            people = side_words(str(sides), str(form))
         further = further_options(str(flags), int(k) - len(people))
         names.append("\n".join(map(str, people)) + "\n\n" + "\n".join(further))
     return np.array(names, dtype=object)
