@@ -135,7 +135,7 @@ def test_no_list_is_no_sentence(reply: str) -> None:
 
 
 def test_a_log_cut_anywhere_keeps_its_whole_lines_and_takes_more(tmp_path: Path) -> None:
-    rows = [{"request": {"key": f"k{number}"}, "reply": f"Réponse {number}"} for number in range(3)]
+    rows = [{"request": {"key": f"k{number}"}, "reply": {"text": f"Réponse {number}"}} for number in range(3)]
     whole = ReplyLog(tmp_path / "whole.jsonl")
     for row in rows:
         whole.append(row)
@@ -148,6 +148,6 @@ def test_a_log_cut_anywhere_keeps_its_whole_lines_and_takes_more(tmp_path: Path)
         # A line is whole as soon as its last bracket is there.
         expected = sum(end <= cut for end in ends)
         assert (len(log.replies), log.damaged, log.repair()) == (expected, [], "")
-        log.append({"request": {"key": "new"}, "reply": "x"})
+        log.append({"request": {"key": "new"}, "reply": {"text": "x"}})
         again = ReplyLog(path)
         assert list(again.replies) == [*(f"k{number}" for number in range(expected)), "new"] and not again.damaged
