@@ -31,7 +31,8 @@ types: $(STAMP)
 
 # One thread a worker: two that share the cores would only wait for each other. Some tests kill real processes and
 # servers: the tests that fail are run once more, one at a time (pytest-rerunfailures would cost 50 ms for every test).
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest $(SELECT)
+# Modules are compiled once, not by every program that a test starts.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/pytest $(SELECT)
 tests: $(STAMP)
 	$(PYTEST) -n $(WORKERS) --dist worksteal || { echo "Running the failed tests once more:"; $(PYTEST) --last-failed --last-failed-no-failures none; }
 

@@ -65,7 +65,8 @@ def _section(section: Section, *, every: bool, charts: bool) -> Iterator[Rendera
             yield from (Text(), chart(entry))
     if findings:
         yield listed(findings)
-    yield Text()
+    if section.title:
+        yield Text()
 
 
 def listed(findings: Sequence[Finding]) -> RenderableType:

@@ -121,7 +121,7 @@ def _sizes(part: Part) -> Iterator[Finding]:
     if not sets:
         return
     value = f"{sets:,} sets, {part.items['example_id'].nunique():,} sentences"
-    most = max(part.of_kind(pairs, kind)["set_id"].nunique() for kind in part.kinds)
+    most = _most_sets(part)
     if most < FEWEST_SETS:
         of_type = "" if len(part.kinds) == 1 else " of a type"
         text = f"there are too few sets, at most {most}{of_type}. At least {FEWEST_SETS} are needed."
@@ -130,9 +130,19 @@ def _sizes(part: Part) -> Iterator[Finding]:
         yield _check("size", "fine", value, f"There are {value}.")
 
 
+def _most_sets(part: Part) -> int:
+    """Return how many sets the type has that has most of them."""
+    return max(part.of_kind(part.pairs, kind)["set_id"].nunique() for kind in part.kinds)
+
+
 def _places(part: Part) -> Iterator[Finding]:
-    """Yield whether answers follow the letter of an option, or the place of a person in the sentence."""
+    """Yield whether answers follow the letter of an option, or the place of a person in the sentence.
+
+    A few answers may name the first person by chance: where sets are too few, nothing is said.
+    """
     outcomes = part.outcomes
+    if 0 < _most_sets(part) < FEWEST_SETS:
+        return
     for letter in LETTERS:
         row = part.measured.get(f"letter_{letter.lower()}")
         places = np.array([letters.find(letter) for letters in outcomes.letters.tolist()])
