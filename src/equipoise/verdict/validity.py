@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..datasets import CARDS
+from ..datasets.identity import NAME as IDENTITY
 from ..measuring.leeway.alternatives import undecided
 from ..measuring.settling import FEWEST_SETS
 from ..metrics.columns import LETTERS
@@ -295,11 +296,11 @@ def _faults(part: Part) -> Iterator[Finding]:
 
 
 def faults_command(run: Run, dataset: str) -> str:
-    """Return the command that lists the faults of a dataset, as it was read; "" for a table in memory."""
+    """Return the command that lists the faults of a dataset, as it was read; "" for one in memory or marked here."""
     manifest = run.manifest
     source = str(manifest.datasets.get(dataset, {}).get("source") or "")
     place = dataset if dataset in CARDS else source
-    if not place or source == "in memory":
+    if not place or source == "in memory" or dataset.startswith(f"{IDENTITY}-"):
         return ""
     columns = ",".join(f"{name}={column}" for name, column in dict(manifest.settings.get("columns") or {}).items())
     return f"equipoise data check {shlex.quote(place)}" + (f" --columns {shlex.quote(columns)}" if columns else "")
