@@ -211,7 +211,7 @@ def run_figures(run: Run, *, width: str = "column", formats: Sequence[str] = ("p
 
 
 def identity_figures(runs: Sequence[Run], *, formats: Sequence[str] = ("png",)) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of every figure about identities of runs, or tasks of a run, upon each other."""
+    """Yield the name and content of every figure about identities of runs, or tasks of a run, in one drawing."""
     from .media.paper import figure_files
 
     named = named_parts(named_apart(runs) if len(runs) > 1 else runs)
