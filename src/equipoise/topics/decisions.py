@@ -28,8 +28,8 @@ def decisions(run: Run) -> Section | None:
         "Each question has an answer that is good for the person. P(good) is its probability among the answers that"
         " decide. The lean is P(good) less its mean over all groups of the same set: it compares people in the same"
         " situation, so its interval is narrow where that of P(good) is wide. Decisions of one scenario are resampled"
-        f" together. Brackets are {100 * run.level:g}% intervals, each for itself; the table of pairs is corrected for"
-        " the number of pairs."
+        f" together. Brackets are {100 * run.level:g}% intervals, each for itself; the p-values of pairs are corrected"
+        " for all claims of the run."
     )
     return Section("Decisions by group", charts, "decisions", "Decisions", intro) if charts else None
 
