@@ -33,7 +33,7 @@ from .runs.folder import RunFolder, default_folder
 from .runs.imported import read_results
 from .runs.manifest import IMPORTED, describe, describe_imported, described
 from .runs.measurements import measurements_frame
-from .runs.tables import column_rows, example_rows, outcome_columns
+from .runs.tables import column_rows, example_rows, outcome_columns, release_tables
 from .scoring.kept_engine import kept_answers
 from .scoring.opening import open_engine
 from .scoring.score_store import ScoreStore
@@ -115,10 +115,11 @@ def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **ch
         settings, parts = Settings.again(run.manifest.settings, **choices), list(run.answers())
         # Notes on the earlier measurements are written again where they still hold.
         notes = [note for note in run.manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
-        manifest, examples = with_fields(run.manifest, settings=asdict(settings), notes=notes), run.examples
-        del run  # and with it the table of outcomes, which is as large as all that follows
+        manifest = with_fields(run.manifest, settings=asdict(settings), notes=notes)
+        del run  # and with it the tables, which are as large as all that follows
+        release_tables()
         measured, notes = measured_tables(parts, settings.plan, manifest, shown(progress))
-        return written(folder, measured, manifest, notes, examples=examples)
+        return written(folder, measured, manifest, notes)
 
 
 @takes(MeasuringOptions)

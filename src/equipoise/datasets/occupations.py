@@ -10,6 +10,7 @@ import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -130,6 +131,7 @@ def named(text: str) -> str:
     return several[0] if len(several) == 1 else ""
 
 
+@lru_cache(maxsize=4096)
 def side(name: str) -> Side | None:
     """Return whose stereotype the occupation is, "male" or "female", or None if it is not one of the 40."""
     known = OCCUPATIONS.get(_CANONICAL.get(name.strip().lower(), ""))

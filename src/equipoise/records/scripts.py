@@ -42,11 +42,13 @@ def is_word(text: str) -> bool:
     return bool(text) and text[0].isalpha() and all(marks)
 
 
+@lru_cache(maxsize=512)
 def folded(word: str) -> str:
     """Return the word as it is compared: without casing, accents in one encoding, and İ as i."""
     return unicodedata.normalize("NFC", word.replace("İ", "i").casefold())
 
 
+@lru_cache(maxsize=512)
 def lowered(word: str) -> str:
     """Return the word in lower case, as long as it was: İ becomes i, not two characters."""
     return "".join(low if len(low := character.lower()) == 1 else "i" for character in word)
