@@ -41,6 +41,8 @@ from .scoring.text_store import TextStore
 from .settings import Settings, fitting
 from .tasks import Task, flag_notes, open_tasks
 
+EXAMPLES = "examples.parquet"
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -111,7 +113,8 @@ def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **ch
     """Return the run measured again from disk, without the model: other estimators, groups, level, added metrics."""
     folder = Run(path).folder
     with folder.held():
-        run = Run(folder)
+        examples = {EXAMPLES: folder.content(EXAMPLES)} if EXAMPLES in folder.manifest().files else {}
+        run = Run(folder, held=Held({}, {}, (), contents=examples))
         settings, parts = Settings.again(run.manifest.settings, **choices), list(run.answers())
         # Notes on the earlier measurements are written again where they still hold.
         notes = [note for note in run.manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
@@ -119,7 +122,7 @@ def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **ch
         del run  # and with it the tables, which are as large as all that follows
         release_tables()
         measured, notes = measured_tables(parts, settings.plan, manifest, shown(progress))
-        return written(folder, measured, manifest, notes)
+        return written(folder, with_fields(measured, contents=examples), manifest, notes)
 
 
 @takes(MeasuringOptions)
@@ -165,7 +168,7 @@ def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest:
     drawn = [(answer.key, answer.sampled) for answer in answers if answer.sampled]
     manifest = with_samples(with_fields(manifest, files=folder.stores()), drawn)
     measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
-    measured.tables["examples.parquet"] = example_rows(union((a.dataset.name, a.dataset.examples) for a in answers))
+    measured.tables[EXAMPLES] = example_rows(union((a.dataset.name, a.dataset.examples) for a in answers))
     if looks := [{**asdict(key), **look.row()} for key, sample in drawn for look in sample.looks]:
         measured.tables["looks.csv"] = pd.DataFrame(looks)
     return written(folder, measured, manifest, notes)

@@ -13,7 +13,7 @@ from json.encoder import encode_basestring
 from typing import TypeVar
 
 from ..records import DatasetError, Example
-from ..records.json_texts import object_text, quoting
+from ..records.json_texts import Quoted, object_text
 from . import occupations
 
 Item = TypeVar("Item")
@@ -64,7 +64,7 @@ class Dataset:
     @cached_property
     def sha256(self) -> str:
         """The hash of what is asked: equal for two copies of the same examples, wherever they were read from."""
-        digest, quoted = hashlib.sha256(), quoting()
+        digest, quoted = hashlib.sha256(), Quoted()
         known: dict[int, str] = {}  # mappings that examples share, by their ids
 
         def text(mapping: Mapping[str, str]) -> str:
@@ -123,13 +123,14 @@ class Dataset:
 _plain = lru_cache(maxsize=64, typed=True)(json.dumps)
 
 
-def _record(example: Example, quoted: Callable[[str], str], text: Callable[[Mapping[str, str]], str]) -> str:
+def _record(example: Example, quoted: Quoted, text: Callable[[Mapping[str, str]], str]) -> str:
     """Return the fields of an example as JSON, in the order of their names."""
     # Without decisions there is no `good`, so that such data keep the hash that they had before there were any.
     good = "" if example.good is None else f'"good": {_plain(example.good)}, '
+    candidates = ", ".join([quoted[candidate] for candidate in example.candidates])
     pair = "null" if example.pair is None else json.dumps(asdict(example.pair), sort_keys=True, ensure_ascii=False)
     return (
-        f'{{"answerable": {_plain(example.answerable)}, "candidates": [{", ".join(map(quoted, example.candidates))}], '
+        f'{{"answerable": {_plain(example.answerable)}, "candidates": [{candidates}], '
         f'"cluster_id": {encode_basestring(example.cluster_id)}, "gold": {_plain(example.gold)}, {good}'
         f'"groups": {text(example.groups)}, "id": {encode_basestring(example.id)}, "pair": {pair}, '
         f'"set_id": {encode_basestring(example.set_id)}, "slots": {text(example.slots)}, '

@@ -214,7 +214,7 @@ class RunFolder:
     def frame(self, name: str, manifest: RunManifest | None = None) -> pd.DataFrame:
         """Return a table of the run, checked against the manifest."""
         if not name.endswith(".csv"):
-            return self.frame_of(name, self.table(name, manifest))
+            return self.frame_of(name, self.table(name, self.content(name, manifest)))
         content = io.BytesIO(self.content(name, manifest))
         try:
             return read_measurements(content) if name == "measurements.csv" else read_csv(content)
@@ -228,11 +228,10 @@ class RunFolder:
         except UNREADABLE as error:
             raise RunError(self._damaged(name, _reason(error))) from None
 
-    def table(self, name: str, manifest: RunManifest | None = None) -> Any:
-        """Return a Parquet table of the run as an arrow table, checked against the manifest."""
-        content = io.BytesIO(self.content(name, manifest))
+    def table(self, name: str, content: bytes) -> Any:
+        """Return the content of a Parquet file of the run as an arrow table."""
         try:
-            return checked_table(name, read_parquet(content))
+            return checked_table(name, read_parquet(io.BytesIO(content)))
         except UNREADABLE as error:
             raise RunError(self._damaged(name, _reason(error))) from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,17 +25,22 @@ from .tables import Rows, part_rows
 class Held:
     """What a command has just written into a run folder, and hands on: it is not read again.
 
-    `tables` are by file name; `texts` are what the model wrote, with their questions.
+    `tables` are by file name; `texts` are what the model wrote, with their questions. `contents` are files that were
+    read before, as they are: unpacked they take many times the memory.
     """
 
     tables: dict[str, pd.DataFrame | Rows]
     outcomes: Mapping[tuple[str, str], Outcomes]
     measurements: Sequence[Measurement]
     texts: Sequence[tuple[Context, str]] | None = None
+    contents: Mapping[str, bytes] = field(default_factory=dict)
 
     def table(self, name: str) -> Any:
-        """Return an arrow table as it would be read; None where the command did not write it."""
-        content = self.tables.get(name)
+        """Return an arrow table as it would be read, once; None where the command did not write it.
+
+        What it is made of, such as every example, is let go.
+        """
+        content = self.tables.pop(name, None)
         return checked_table(name, content.table()) if isinstance(content, Rows) else None
 
 
@@ -136,7 +141,10 @@ class Run:
                 held = self._held.table(name)
             except ValueError:  # a table that cannot be used: reading it says why
                 held = None
-            self._arrow[name] = self.folder.table(name, self.manifest) if held is None else held
+            if held is None:
+                content = self._held.contents.get(name) or self.folder.content(name, self.manifest)
+                held = self.folder.table(name, content)
+            self._arrow[name] = held
         return self._arrow[name]
 
     def answers(self) -> Iterator[tuple[RunKey, Outcomes]]:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ..datasets.conditions import Described, chosen
 from ..records import ABSENT, Example, Limits, Outcomes, SentencePair
-from ..records.json_texts import object_text, quoting
+from ..records.json_texts import Quoted, object_text
 from ..records.prompts import SECOND_PROBABILITY, SECOND_READING
 from ..scoring.reductions import REDUCTIONS
 from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, TOKEN_PROBABILITY
@@ -68,7 +68,7 @@ def example_rows(datasets: Mapping[str, Sequence[Example]]) -> Rows:
     )
 
     def groups() -> Iterator[Any]:
-        quoted = quoting()
+        quoted = Quoted()
         for dataset, examples in datasets.items():
             for start in range(0, len(examples), ROWS):
                 columns = _example_columns(dataset, examples[start : start + ROWS], quoted)
@@ -78,7 +78,7 @@ def example_rows(datasets: Mapping[str, Sequence[Example]]) -> Rows:
     return Rows(schema, groups)
 
 
-def _example_columns(dataset: str, examples: Sequence[Example], quoted: Callable[[str], str]) -> dict[str, list[Any]]:
+def _example_columns(dataset: str, examples: Sequence[Example], quoted: Quoted) -> dict[str, list[Any]]:
     """Return the columns of examples."""
     known: dict[int, str] = {}  # mappings that examples share, by their ids
 
