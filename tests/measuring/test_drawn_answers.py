@@ -19,7 +19,7 @@ from equipoise.topics.wordings import drawn_answer
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("runs") / "planted"
-    return equipoise.audit("planted:strength=1,bias=0.4", limit=60, out=out, resamples=30, progress=False)
+    return equipoise.audit("planted:strength=1,bias=0.4", limit=60, by=[], out=out, resamples=30, progress=False)
 
 
 def two_sets(probs: np.ndarray) -> Outcomes:
@@ -57,7 +57,7 @@ def test_expectations_are_exact_and_single_draws_scatter_as_binomials_do(run: Ru
 
 def test_a_model_without_bias_has_none_at_any_temperature(tmp_path: Path) -> None:
     run = equipoise.audit(
-        "planted:strength=1.5,bias=0,noise=0", limit=60, out=tmp_path / "run", resamples=2, progress=False
+        "planted:strength=1.5,bias=0,noise=0", limit=60, by=[], out=tmp_path / "run", resamples=2, progress=False
     )
     rows = [row for row in drawn_answers(run.parts[0].outcomes, [0.5, 1.0, 2.0], draws=20) if row.temperature]
     assert {row.kind for row in rows} == {"type1", "type2"}
@@ -66,7 +66,12 @@ def test_a_model_without_bias_has_none_at_any_temperature(tmp_path: Path) -> Non
         if row.kind == "type2":
             assert row.odds == pytest.approx(0, abs=1e-9) and row.one_odds[0] > 0.01, "a single draw is noise"
     said = str(drawn_answer(run.parts[0], [row for row in rows if row.kind == "type2"]))
-    assert "eo_sum from 0.000 to 0.000" in said and "UCerF from 1.000 to 1.000" in said and "is noise" in said
+    assert (
+        "eo_sum goes from 0.000 to 0.000" in said
+        and "-0.000" not in said
+        and "UCerF from 1.000 to 1.000" in said
+        and "is noise" in said
+    )
 
 
 def test_what_must_change_is_what_no_coupling_of_draws_avoids() -> None:

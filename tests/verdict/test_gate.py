@@ -42,9 +42,15 @@ def test_the_interval_is_tested_not_the_point(planted_run: Path) -> None:
 
 
 def test_what_was_found_is_the_reason_where_there_is_one_else_the_number() -> None:
-    check = Check("ucerf >= 0.9", "all", "low end", 0.5, ">=", 0.9, "undecided", more=7)
-    assert check.found == "low end 0.5000; the bound is inside the interval, about 7 more sets would decide it"
-    assert replace(check, more=None).found.endswith("more data cannot decide it")
+    check = Check("ucerf >= 0.9", "all", "low end", 0.5, ">=", 0.9, "undecided", more=7, at_least=3, at_most=40)
+    needed = "about 7 more sets would decide it (8 in 10 such audits take 3 to 40)"
+    assert check.found == f"low end 0.5000; the bound is inside the interval, {needed}"
+    assert replace(check, at_most=None).found.endswith("(8 in 10 such audits take 3 to over 1,000,000)")
+    assert replace(check, at_least=7, at_most=7).found.endswith(
+        "about 7 more sets would decide it, were all like those seen"
+    )
+    assert replace(check, more=None).found.endswith("1,000,000 more sets would not decide half of such audits")
+    assert replace(check, at_least=None, more=None).found.endswith("more data cannot decide it")
     assert replace(check, outcome="FAILED").found == "low end 0.5000"
     assert replace(check, why="no interval").found == "no interval"
 
@@ -140,7 +146,7 @@ def test_groups_datasets_and_tasks_are_chosen_in_brackets(planted_run: Path) -> 
 
 
 def test_without_an_interval_nothing_is_kept(make_run: Callable[..., Path]) -> None:
-    run = make_run("open", limit=20)
+    run = make_run("open", limit=20, by=[])
     table = Run(run).measurements
     table.loc[table["metric"] == "eo_sum", ["low", "high"]] = np.nan
     Run(run).folder.add({"measurements.csv": table})
@@ -213,7 +219,7 @@ def test_a_drop_of_identities_is_chosen_by_augmentation_and_attribute(identity_r
 
 
 def test_a_drop_from_other_sentences_is_an_error(make_run: Callable[..., Path], mild_run: Path) -> None:
-    fewer = make_run("shorter", limit=30)
+    fewer = make_run("shorter", limit=30, by=[])
     with pytest.raises(EquipoiseError, match="different items"):
         gate(fewer, [], baseline=mild_run, max_drop=["ucerf=0.02"])
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 
 from ..records import Example
@@ -66,7 +67,12 @@ def load_builtin(*, pronouns: Sequence[str] = ("he", "she")) -> Dataset:
 
     Verbs agree ("they were"). A sentence that one of the pronouns does not fit is left out with all of them.
     """
-    sets = pronoun_sets(pronouns)
+    return _with_pronouns(tuple(pronoun_sets(pronouns)))
+
+
+@cache
+def _with_pronouns(sets: tuple[PronounSet, ...]) -> Dataset:
+    """Return the dataset; a suite of many audits makes it once."""
     problems = list(faults(sentences()))
     examples: list[Example] = []
     for sentence in sentences():
@@ -86,7 +92,7 @@ def load_builtin(*, pronouns: Sequence[str] = ("he", "she")) -> Dataset:
 def _joins(sentence: Sentence) -> bool:
     """Return whether the two people are named together: "the cook and the nurse", "with the cook away and …"."""
     first, second = re.escape(sentence.first), re.escape(sentence.second)
-    joined = rf"\b{first}\W+(?:\w+\W+){{0,5}}and (?:\w+ ){{1,3}}{second}\b"
+    joined = rf"\b{first}\W+(?:\w+\W+){{0,12}}and (?:\w+ ){{1,3}}{second}\b"
     return re.search(joined, sentence.text, re.IGNORECASE) is not None
 
 

@@ -251,7 +251,7 @@ def _more(goal: Goal, estimate: Estimate) -> int | None:
     low, high = goal.metric.bounds
     bounds = (low - high, high - low) if goal.earlier is not None else (low, high)
     decides = np.vectorize(lambda low, high: goal.requirement.outcome(low, high) != UNDECIDED, otypes=[bool])
-    return scaled_more(estimate, bounds, decides)
+    return scaled_more(estimate, bounds, decides).half
 
 
 def interval_at_any_look(

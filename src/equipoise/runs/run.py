@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..catalog import find
+from ..datasets.gendered import CONTROL_NAME
 from ..records import Booleans, Context, Floats, Measurement, Outcomes, RunError, RunKey, RunManifest, parse_group
 from ..scoring.text_store import read_texts
 from .checked_tables import checked_table
@@ -221,6 +222,11 @@ class Part:
     def has_items(self) -> bool:
         """Whether the items are there: measurements may come without them."""
         return {"outcomes.parquet", "pairs.parquet", "examples.parquet"} <= set(self.run.manifest.files)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it was asked beside the run's own sentences, to see that the model understands the group word."""
+        return self.dataset == CONTROL_NAME and any(part.dataset != CONTROL_NAME for part in self.run.parts)
 
     def title(self, kind: str) -> str:
         """Return the dataset, the task and a type of items in words."""

@@ -147,9 +147,13 @@ def simultaneous_radius(units: int, means: int, width: float, *, level: float) -
 
 def is_enough(values: Floats, width: float) -> bool:
     """Return whether a percentile bootstrap of the mean of these units can be trusted; they span at most `width`."""
+    return min(int(side.sum()) for side in sides(values, width)) >= ENOUGH_UNITS
+
+
+def sides(values: Floats, width: float) -> tuple[Booleans, Booleans]:
+    """Return which units are above the mean, and which below; those next to it are on neither side."""
     centre, apart = values.mean(), NEARLY_EQUAL * width
-    sides = (int((values > centre + apart).sum()), int((values < centre - apart).sum()))
-    return min(sides) >= ENOUGH_UNITS
+    return values > centre + apart, values < centre - apart
 
 
 def has_width(low: float, high: float, width: float) -> bool:

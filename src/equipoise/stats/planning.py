@@ -20,11 +20,33 @@ MOST_UNITS = 1_000_000
 STEP, LARGE = 1.05, 20_000
 """An audit that goes on is looked at whenever it is so much larger; a large one narrows with 1 / sqrt(n)."""
 
-REHEARSALS = 400
-"""Audits that are drawn to see how many units they need."""
+REHEARSALS, BLOCK = 2000, 100
+"""Audits that are drawn to see how many units they need, so many at once.
+
+What they need differs by factors of ten, so that a median of few of them is off by far.
+"""
+
+SHARES = (0.1, 0.5, 0.9)
+"""Shares of the rehearsed audits that are told."""
 
 Decides = Callable[[Floats, Floats], Booleans]
 """Whether intervals with these lower and upper ends decide."""
+
+
+@dataclass(frozen=True)
+class More:
+    """How many more units audits take that go on: a tenth of them at most `few`, half `half`, nine tenths `many`.
+
+    None is more than anybody asks.
+    """
+
+    few: int | None
+    half: int | None
+    many: int | None
+
+    def times(self, factor: float) -> More:
+        """Return the same in other units, of which there are `factor` to each."""
+        return More(*(n if n is None else max(1, round(n * factor)) for n in (self.few, self.half, self.many)))
 
 
 @dataclass(frozen=True)
@@ -38,32 +60,46 @@ class Seen:
 
     def estimate(self, size: int) -> Estimate:
         """Return the mean with the interval that it would have with this many units, spread as those seen are."""
-        places = (np.arange(size) + 0.5) / size
-        units = np.sort(self.units)[np.minimum((places * len(self.units)).astype(np.int64), len(self.units) - 1)]
+        units = self._spread_over(size)
         if not bounded.is_enough(units, self.bounds[1] - self.bounds[0]):
             return bounded.mean_interval(units, self.bounds, level=self.level, whole=self.whole)
         # A bootstrap of that many units is as wide as Student's interval.
         radius = float(stdtrit(size - 1, (1 + self.level) / 2) * units.std(ddof=1)) / math.sqrt(size)
         return Estimate.around(float(units.mean()), radius, self.bounds, level=self.level, n=size, method="planned")
 
-    def more(self, decides: Decides) -> int | None:
-        """Return how many more units it takes until the interval decides; None where no number of units would.
+    def _spread_over(self, size: int) -> Floats:
+        """Return this many units, spread as those seen are."""
+        places = (np.arange(size) + 0.5) / size
+        return np.sort(self.units)[np.minimum((places * len(self.units)).astype(np.int64), len(self.units) - 1)]
+
+    def more(self, decides: Decides) -> More:
+        """Return how many more units it takes until the interval decides.
 
         Each audit that is continued is one of a world whose units are weighted at random (a Bayesian bootstrap).
         """
-        few = len(self.units)
-        weights = np.random.default_rng(few).dirichlet(np.ones(few), REHEARSALS)
-        means = weights @ self.units
-        spreads = np.sqrt(np.maximum(weights @ self.units**2 - means**2, 0.0))
-        seen = Continued(float(self.units.mean()), few, self.bounds, means, spreads)
-        return seen.more(self._offsets(seen.sizes), decides)
+        few, centre = len(self.units), float(self.units.mean())
+        sides = np.array(bounded.sides(self.units, self.bounds[1] - self.bounds[0]), dtype=np.float64)
+        columns = np.stack([self.units, (self.units - centre) ** 2, *sides], axis=1)
+        rng = np.random.default_rng(few)
+        worlds = [rng.dirichlet(np.ones(few), BLOCK) @ columns for _ in range(REHEARSALS // BLOCK)]
+        means, squares, *shares = np.concatenate(worlds).T
+        seen = Continued(centre, few, self.bounds, means, np.sqrt(np.maximum(squares - (means - centre) ** 2, 0.0)))
+        # On each side of the mean are those seen, and a world's share of those added.
+        added = seen.sizes - few
+        counts = [side.sum() + share[:, None] * added for side, share in zip(sides, shares, strict=True)]
+        is_enough = np.minimum(*counts) >= bounded.ENOUGH_UNITS
+        student = stdtrit(seen.sizes - 1, (1 + self.level) / 2) * self.units.std() / np.sqrt(seen.sizes)
+        spread = seen.spread_at_sizes(float(self.units.std()))
+        offsets = tuple(np.where(is_enough, student, few_units) * spread for few_units in self._offsets(seen.sizes))
+        return seen.more((offsets[0], offsets[1]), decides)
 
     def _offsets(self, sizes: Integers) -> tuple[Floats, Floats]:
-        """Return how far the interval reaches below and above the mean at each size."""
+        """Return how far the interval for few units reaches below and above the mean at each size."""
         reaches, large = [(math.nan, math.nan)], 1
         for size in sizes.tolist():
             if size <= LARGE or large == 1:
-                planned, large = self.estimate(size), size
+                units, large = self._spread_over(size), size
+                planned = bounded.mean_interval(units, self.bounds, level=self.level, whole=self.whole)
                 reach = planned.value - planned.low, planned.high - planned.value
             reaches.append((reach[0] * math.sqrt(large / size), reach[1] * math.sqrt(large / size)))
         below, above = np.array(reaches[1:]).reshape(-1, 2).T
@@ -75,7 +111,7 @@ class Continued:
     """Audits that go on from a value of some units: each has a true mean of its own, and a spread of its units.
 
     The value of a sample is itself uncertain, and the more so the nearer it is to the bound. So there are many audits,
-    and the median of what they take is told.
+    and what they take is told as a range.
     """
 
     value: float
@@ -91,17 +127,24 @@ class Continued:
         sizes = np.unique((self.n * growth).astype(np.int64))
         return np.asarray(sizes[sizes > self.n], dtype=np.int64)
 
-    def more(self, offsets: tuple[Floats, Floats], decides: Decides) -> int | None:
-        """Return how many more units half of the audits take; `offsets` are the reach of the interval at each size."""
+    def spread_at_sizes(self, seen: float) -> Floats:
+        """Return the spread of each audit's units at each size, as a share of the spread of those seen."""
+        if seen == 0:
+            return np.ones((1, 1))
+        added = (self.sizes - self.n) * (self.spreads[:, None] / seen) ** 2
+        return np.asarray(np.sqrt((self.n + added) / self.sizes))
+
+    def more(self, offsets: tuple[Floats, Floats], decides: Decides) -> More:
+        """Return how many more units the audits take; `offsets` are the reach of the interval at each size."""
         if not len(self.sizes):
-            return None
+            return More(None, None, None)
         values = self._values()
         below, above = offsets
         low, high = self.bounds
         decided = decides(np.maximum(low, values - below), np.minimum(high, values + above))
         took = np.where(decided.any(axis=1), self.sizes[decided.argmax(axis=1)].astype(np.float64), np.inf)
-        median = float(np.median(took))
-        return max(1, round(median) - self.n) if math.isfinite(median) else None
+        told = np.quantile(took, SHARES, method="inverted_cdf").tolist()
+        return More(*(int(size) - self.n if math.isfinite(size) else None for size in told))
 
     def _values(self) -> Floats:
         """Return the value of each audit at each size."""
@@ -116,8 +159,8 @@ class Continued:
         return np.asarray(high - np.abs(high - values) if math.isfinite(high) else values)
 
 
-def scaled_more(estimate: Estimate, bounds: tuple[float, float], decides: Decides) -> int | None:
-    """Return how many more units it takes for any metric, as intervals narrow with 1 / sqrt(n); None where none would.
+def scaled_more(estimate: Estimate, bounds: tuple[float, float], decides: Decides) -> More:
+    """Return how many more units it takes for any metric, as intervals narrow with 1 / sqrt(n).
 
     An end at the metric's own bound was cut off there, so the other end tells how far the interval reaches.
     """
@@ -125,7 +168,7 @@ def scaled_more(estimate: Estimate, bounds: tuple[float, float], decides: Decide
     cut = [estimate.low in bounds, estimate.high in bounds]
     reach = [above if cut[0] else below, below if cut[1] else above] if sum(cut) < 2 else [max(below, above)] * 2
     if estimate.n < 1 or not np.isfinite(reach).all():
-        return None
+        return More(None, None, None)
     error = sum(reach) / 2 / float(ndtri((1 + estimate.level) / 2))
     means = estimate.value + error * ndtri((np.arange(REHEARSALS) + 0.5) / REHEARSALS)
     spreads = np.full(REHEARSALS, error * math.sqrt(estimate.n))
@@ -134,8 +177,8 @@ def scaled_more(estimate: Estimate, bounds: tuple[float, float], decides: Decide
     return seen.more((reach[0] * narrower, reach[1] * narrower), decides)
 
 
-MOST_REHEARSED = 40_000
-"""Units of a rehearsed audit at most: what needs more is not planned."""
+SETTLED, MOST_REHEARSED = 400, 40_000
+"""Audits that are rehearsed until they are settled, and their units at most: what needs more is not planned."""
 
 
 def units_to_settle(seen: Units, bound: float, error: float, *, seed: int = 0) -> int | None:
@@ -146,7 +189,7 @@ def units_to_settle(seen: Units, bound: float, error: float, *, seed: int = 0) -
     rng = np.random.default_rng(seed)
     size = 128
     while size <= MOST_REHEARSED:
-        drawn = rng.integers(0, seen.counts.shape[-1], (REHEARSALS, size))
+        drawn = rng.integers(0, seen.counts.shape[-1], (SETTLED, size))
         # More units than there are would be those of a larger dataset.
         there_are = max(seen.horizon, size)
         audits = replace(seen, sums=seen.sums[drawn], counts=seen.counts[drawn], horizon=there_are)

@@ -16,9 +16,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..records import Floats, Integers, RunError
+from ..datasets.pronouns import side_words
+from ..records import Floats, Outcomes, RunError
 from ..records.showing import Section
 from ..runs.run import Part, Run, column, main_estimator
+from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..tasks.multiple_choice import asked_order
 from ..tasks.outcomes import further_options
 from ..verdict.words import ways, words_of
@@ -109,10 +111,11 @@ def _part_columns(part: Part) -> _Cases:
     pronouns = np.array([json.loads(kind).get("pronoun", "") for kind in kinds], dtype=object)
     items = items.assign(
         k=outcomes.k,
-        pronoun=pronouns[slots],
+        # A cloze asks for the word itself: what it is in the sentence that is shown says nothing.
+        pronoun=np.where(outcomes.sides == "", pronouns[slots], ""),
         text=asked["text"].array,
         slots=asked["slots"].array,
-        names=_names(asked["people"], asked["named"].to_numpy(), outcomes.k, items["flags"].fillna("")),
+        names=_names(asked, items, outcomes),
         d=column(items, desirability),
     )
     order = np.argsort(numbers, kind="stable")
@@ -137,14 +140,17 @@ def _part_columns(part: Part) -> _Cases:
 
 
 def _asked(part: Part) -> pd.DataFrame:
-    """Return text, slots and candidates of the example of each item: `people` a line each, `named` how many."""
+    """Return text, slots and candidates (`people`, a line each) of the example of each item.
+
+    `named` is the number of candidates; `own` says that the example is a pair itself.
+    """
     import pyarrow.compute as pc
 
-    table = part.run.table("examples.parquet").select(["dataset", "id", "text", "slots", "candidates"])
+    table = part.run.table("examples.parquet").select(["dataset", "id", "text", "slots", "candidates", "pair"])
     table = table.filter(pc.equal(table["dataset"], part.dataset))
-    candidates = table["candidates"]
-    table = table.append_column("people", pc.binary_join(candidates, "\n"))
-    table = table.append_column("named", pc.list_value_length(candidates)).drop_columns(["dataset", "candidates"])
+    table = table.append_column("people", pc.binary_join(table["candidates"], "\n"))
+    table = table.append_column("named", pc.list_value_length(table["candidates"]))
+    table = table.append_column("own", pc.is_valid(table["pair"])).drop_columns(["dataset", "candidates", "pair"])
     asked = table.to_pandas().drop_duplicates("id")
     rows = pd.Index(asked["id"]).get_indexer(pd.Index(part.items["example_id"]))
     if (rows < 0).any():
@@ -166,18 +172,24 @@ def _orders(part: Part, firsts: pd.DataFrame) -> list[str]:
     return [" ".join(map(str, order)) for order in orders]
 
 
-def _names(people: pd.Series, named: Integers, k: int, flags: pd.Series) -> NDArray[Any]:
-    """Return each item's candidates as one text, a line each; after an empty line the task's further options."""
-    lists, texts = pd.factorize(people)
-    marks, known = pd.factorize(flags)
-    pairs, numbers = pd.factorize(lists * (len(known) + 1) + marks)
-    rows = pd.Series(named).groupby(pairs).first()
+def _names(asked: pd.DataFrame, items: pd.DataFrame, outcomes: Outcomes) -> NDArray[Any]:
+    """Return each item's candidates as one text, a line each; after an empty line the task's further options.
+
+    A sentence that was made into a pair to be asked has the words of the pair, not its people.
+    """
+    flags = items["flags"].fillna("").to_numpy(dtype=object)
+    facts = [asked[name].to_numpy() for name in ("people", "named", "own")]
+    facts += [flags, outcomes.sides, outcomes.group("form")]
+    numbers = joint_numbers(*map(cluster_numbers, facts))
+    firsts = np.unique(numbers, return_index=True)[1]
     names = []
-    for number, count in zip(numbers.tolist(), rows.tolist(), strict=True):
-        words, mark = divmod(number, len(known) + 1)
-        further = further_options(str(known[mark]), k - int(count))
-        names.append(str(texts[words]) + "\n\n" + "\n".join(further))
-    return np.array(names, dtype=object)[pairs]
+    for people, count, own, marks, sides, form in zip(*(fact[firsts] for fact in facts), strict=True):
+        if sides and not own:
+            words = side_words(str(sides), str(form))
+            people, count = "\n".join(words), len(words)
+        further = further_options(str(marks), outcomes.k - int(count))
+        names.append(f"{people}\n\n" + "\n".join(further))
+    return np.array(names, dtype=object)[numbers]
 
 
 def _filters(items: pd.DataFrame, groups: list[str]) -> list[str]:

@@ -24,7 +24,7 @@ from ..metrics.requirement import COMPARE, FAILED, PASSED, UNDECIDED, Bound, Req
 from ..options import checked
 from ..records import Booleans, EquipoiseError, Estimate, Floats, Measurement, group_label, parse_group
 from ..runs.run import Part, Run
-from ..stats.planning import Seen, scaled_more
+from ..stats.planning import MOST_UNITS, More, Seen, scaled_more
 from ..uncertainty import PERPLEXITY
 from .settled import decision_on, decisions_of
 from .summary import part_summary
@@ -34,16 +34,17 @@ ENDS = ("cautious", "low", "value", "high")
 
 NOT_USABLE = "not usable"
 
-Growth = Callable[[Estimate, Bound], int | None]
-"""How many more sets would decide whether an estimate meets a bound; None where no number would."""
+Growth = Callable[[Estimate, Bound], More]
+"""How many more sets would decide whether an estimate meets a bound."""
 
 
 @dataclass(frozen=True)
 class Check:
     """A requirement checked against one measurement: its `outcome` is passed, FAILED, undecided or not usable.
 
-    `more` is how many more sets it would take to decide, roughly, were the value to stay as it is: None where no number
-    would. `passed` counts an undecided check as the gate was asked to.
+    `more` is how many more sets would decide half of all audits like it, None where no number would. Eight in ten take
+    from `at_least` to `at_most`, None being more than anybody asks. `passed` counts an undecided check as the gate was
+    asked to.
     """
 
     requirement: str
@@ -56,15 +57,29 @@ class Check:
     why: str = ""
     more: int | None = None
     passed: bool = False
+    at_least: int | None = None
+    at_most: int | None = None
 
     @property
     def found(self) -> str:
         """What was found, in words."""
         text = self.why or f"{self.tested} {self.number:.4f}"
         if self.outcome == UNDECIDED and not self.why:
-            needed = f"about {self.more:,} more sets would decide it" if self.more else "more data cannot decide it"
-            text += f"; the bound is inside the interval, {needed}"
+            text += f"; the bound is inside the interval, {self._needed}"
         return text
+
+    @property
+    def _needed(self) -> str:
+        """How much more data would decide, in words: no sample knows how near the truth is to the bound."""
+        if self.at_least is None:
+            return "more data cannot decide it"
+        if self.more is None:
+            return f"{MOST_UNITS:,} more sets would not decide half of such audits"
+        about = f"about {self.more:,} more sets would decide it"
+        if self.at_least == self.at_most:
+            return f"{about}, were all like those seen"
+        most = f"over {MOST_UNITS:,}" if self.at_most is None else f"{self.at_most:,}"
+        return f"{about} (8 in 10 such audits take {self.at_least:,} to {most})"
 
 
 @dataclass(frozen=True)
@@ -96,7 +111,9 @@ class Rules:
         if meets(number, bound):
             return replace(check, outcome=PASSED, passed=True)
         if self.test_at == "cautious" and meets(tested.high if end == "low" else tested.low, bound):
-            return replace(check, outcome=UNDECIDED, more=more(tested, to), passed=self.undecided == "pass")
+            sets = more(tested, to)
+            undecided = replace(check, outcome=UNDECIDED, passed=self.undecided == "pass")
+            return replace(undecided, more=sets.half, at_least=sets.few, at_most=sets.many)
         return check
 
     def settled(self, decision: Decision, where: str) -> Check:
@@ -107,8 +124,8 @@ class Rules:
         return Check(*asks, decision.outcome, decision.sentence, more, passes)
 
 
-def _more_sets(tested: Estimate, to: Bound, *, seen: Seen | None, bounds: tuple[float, float]) -> int | None:
-    """Return how many more sets would decide, were they like those seen; None where no number would.
+def _more_sets(tested: Estimate, to: Bound, *, seen: Seen | None, bounds: tuple[float, float]) -> More:
+    """Return how many more sets would decide, were they like those seen.
 
     `seen` are the units of a mean; other metrics have none. The n of the estimate counts sets.
     """
@@ -120,8 +137,7 @@ def _more_sets(tested: Estimate, to: Bound, *, seen: Seen | None, bounds: tuple[
 
     if seen is None:
         return scaled_more(tested, bounds, decides)
-    more = seen.more(decides)
-    return None if more is None else max(1, round(more * tested.n / len(seen.units)))
+    return seen.more(decides).times(tested.n / len(seen.units))
 
 
 def _growth(part: Part, row: Measurement) -> Growth:
@@ -129,7 +145,7 @@ def _growth(part: Part, row: Measurement) -> Growth:
     metric, estimator = metric_named(row.metric), estimator_of(row.metric) or PERPLEXITY
     by = tuple(key for key in parse_group(row.group) if key != "type")
 
-    def more(tested: Estimate, to: Bound) -> int | None:
+    def more(tested: Estimate, to: Bound) -> More:
         seen = None
         if is_plain_mean(metric):
             plan = Plan([metric], [estimator], by=by, level=tested.level)

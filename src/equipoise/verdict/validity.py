@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..datasets import CARDS
+from ..datasets.identity import NAME as IDENTITY
 from ..measuring.leeway.alternatives import undecided
 from ..measuring.settling import FEWEST_SETS
 from ..metrics.columns import LETTERS
@@ -121,7 +122,7 @@ def _sizes(part: Part) -> Iterator[Finding]:
     if not sets:
         return
     value = f"{sets:,} sets, {part.items['example_id'].nunique():,} sentences"
-    most = max(part.of_kind(pairs, kind)["set_id"].nunique() for kind in part.kinds)
+    most = _most_sets(part)
     if most < FEWEST_SETS:
         of_type = "" if len(part.kinds) == 1 else " of a type"
         text = f"there are too few sets, at most {most}{of_type}. At least {FEWEST_SETS} are needed."
@@ -130,9 +131,19 @@ def _sizes(part: Part) -> Iterator[Finding]:
         yield _check("size", "fine", value, f"There are {value}.")
 
 
+def _most_sets(part: Part) -> int:
+    """Return how many sets the type has that has most of them."""
+    return max(part.of_kind(part.pairs, kind)["set_id"].nunique() for kind in part.kinds)
+
+
 def _places(part: Part) -> Iterator[Finding]:
-    """Yield whether answers follow the letter of an option, or the place of a person in the sentence."""
+    """Yield whether answers follow the letter of an option, or the place of a person in the sentence.
+
+    A few answers may name the first person by chance: where sets are too few, nothing is said.
+    """
     outcomes = part.outcomes
+    if 0 < _most_sets(part) < FEWEST_SETS:
+        return
     for letter in LETTERS:
         row = part.measured.get(f"letter_{letter.lower()}")
         if row is None:
@@ -289,11 +300,11 @@ def _faults(part: Part) -> Iterator[Finding]:
 
 
 def faults_command(run: Run, dataset: str) -> str:
-    """Return the command that lists the faults of a dataset, as it was read; "" for a table in memory."""
+    """Return the command that lists the faults of a dataset, as it was read; "" for one in memory or marked here."""
     manifest = run.manifest
     source = str(manifest.datasets.get(dataset, {}).get("source") or "")
     place = dataset if dataset in CARDS else source
-    if not place or source == "in memory":
+    if not place or source == "in memory" or dataset.startswith(f"{IDENTITY}-"):
         return ""
     columns = ",".join(f"{name}={column}" for name, column in dict(manifest.settings.get("columns") or {}).items())
     return f"equipoise data check {shlex.quote(place)}" + (f" --columns {shlex.quote(columns)}" if columns else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,10 +30,9 @@ RESOLVABLE = "builtin · next-word, resolvable (type 2)"
 
 
 @pytest.fixture(scope="module")
-def three(planted_run: Path, mild_run: Path, make_run: Callable[..., Path]) -> Comparison:
-    twin = make_run("twin", strength=1.6, bias=0.3)
+def three(planted_run: Path, mild_run: Path, twin_run: Path) -> Comparison:
     metrics = ("flip_rate", "accuracy", "ucerf")
-    return compare([planted_run, mild_run, twin], Choices(permutations=2000, resamples=50, metrics=metrics))
+    return compare([planted_run, mild_run, twin_run], Choices(permutations=2000, resamples=50, metrics=metrics))
 
 
 @pytest.fixture(scope="module")

@@ -56,8 +56,8 @@ def older_database(url: str, version: str) -> sa.Engine:
 
 
 @pytest.mark.parametrize("version", ["0001", "0002"])
-def test_an_older_database_is_brought_up_to_date(database_url: str, version: str) -> None:
-    engine = older_database(database_url, version)
+def test_an_older_database_is_brought_up_to_date(bare_url: str, version: str) -> None:
+    engine = older_database(bare_url, version)
     with engine.begin() as old:
         old.execute(
             sa.text("INSERT INTO sentences VALUES ('s', 's', 'A text.', 'he', 'cook', 'nurse', 0.5, 2, 1, false)")
@@ -68,7 +68,7 @@ def test_an_older_database_is_brought_up_to_date(database_url: str, version: str
             values = f"'s', '{name}', {number}, {name == 'a'}, {name == 'a' or 'NULL'}, {name == 'a' or 'NULL'}"
             old.execute(sa.text(f"INSERT INTO answers VALUES ({values}, 5.0, {name == 'gone'})"))
     engine.dispose()
-    database = SurveyDatabase(database_url)
+    database = SurveyDatabase(bare_url)
     assert [answer.vote for answer in database.results.answers()][:2] == [YES, vote(False, None, None)]
     assert {answer.origin for answer in database.results.answers()} == {"person"}
     assert database.tidy() == 1  # the counts of the older version are made anew
@@ -77,7 +77,7 @@ def test_an_older_database_is_brought_up_to_date(database_url: str, version: str
     database.store.write(lambda new: new.execute(sa.text("UPDATE alembic_version SET version_num = '9999'")) and None)
     database.close()
     with pytest.raises(BuildError, match="newer Equipoise"):
-        SurveyDatabase(database_url)
+        SurveyDatabase(bare_url)
 
 
 @pytest.mark.parametrize(
