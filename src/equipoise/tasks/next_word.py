@@ -145,12 +145,15 @@ def _logprobs_with_marker(examples: Sequence[Example], logprobs: Floats, scores:
     if not any(forms):
         return None
     total: Floats = logprobs.copy()
-    rows, places, further = [], [], []
+    rows: list[int] = []
+    places: list[int] = []
+    further: list[float] = []
     for row, (example, form, score) in enumerate(zip(examples, forms, scores, strict=True)):
         if form:
             rows += [row] * len(form)
             places += form
             further += score.logprobs[len(example.candidates) :]
     # "nurse" and "young nurse" exclude each other as the next words: their probabilities add up.
-    total[rows, places] = np.logaddexp(total[rows, places], further)
+    marked = np.array(rows), np.array(places)
+    total[marked] = np.logaddexp(total[marked], further)
     return np.minimum(total, 0.0)
