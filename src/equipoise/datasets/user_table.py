@@ -250,16 +250,20 @@ class _Shared:
 
     def groups(self, item: _Item, form: str) -> Mapping[str, str]:
         """Return the groups of an item whose pronoun has that form."""
-        about = {
-            "kind": item.kind,
-            "gender": item.gender,
-            "form": form,
-            "candidates": item.candidates,
-            "gold": item.gold,
-            "stereotype": item.stereotype,
-        }
-        key = (*about.values(), *item.groups.items())
-        return self._once(key, lambda: {**gender_groups(**about), **item.groups})
+
+        def made() -> Mapping[str, str]:
+            groups = gender_groups(
+                kind=item.kind,
+                gender=item.gender,
+                form=form,
+                candidates=item.candidates,
+                gold=item.gold,
+                stereotype=item.stereotype,
+            )
+            return {**groups, **item.groups}
+
+        about = (item.kind, item.gender, form, item.candidates, item.gold, item.stereotype)
+        return self._once((*about, *item.groups.items()), made)
 
     def slots(self, item: _Item) -> Mapping[str, str]:
         """Return the words that a question about an item may quote."""
