@@ -183,8 +183,8 @@ def _names(asked: pd.DataFrame, items: pd.DataFrame, outcomes: Outcomes) -> NDAr
     numbers = joint_numbers(*map(cluster_numbers, facts))
     firsts = np.unique(numbers, return_index=True)[1]
     names = []
-    for people, count, own, marks, sides, form in zip(*(fact[firsts] for fact in facts), strict=True):
-        if sides and not own:
+    for people, count, is_own, marks, sides, form in zip(*(fact[firsts] for fact in facts), strict=True):
+        if sides and not is_own:
             words = side_words(str(sides), str(form))
             people, count = "\n".join(words), len(words)
         further = further_options(str(marks), outcomes.k - int(count))
