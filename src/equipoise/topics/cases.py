@@ -151,7 +151,7 @@ def _asked(part: Part) -> pd.DataFrame:
     table = table.append_column("people", pc.binary_join(table["candidates"], "\n"))
     table = table.append_column("named", pc.list_value_length(table["candidates"]))
     table = table.append_column("own", pc.is_valid(table["pair"])).drop_columns(["dataset", "candidates", "pair"])
-    asked = table.to_pandas().drop_duplicates("id")
+    asked: pd.DataFrame = table.to_pandas().drop_duplicates("id")
     rows = pd.Index(asked["id"]).get_indexer(pd.Index(part.items["example_id"]))
     if (rows < 0).any():
         place = part.run.path / "outcomes.parquet"
