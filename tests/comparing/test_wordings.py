@@ -13,6 +13,16 @@ from equipoise.measuring.estimators import Resamples
 from equipoise.runs import Run
 
 
+def test_the_worst_wording_has_the_interval_that_it_has_in_the_table(worded_runs: list[Path]) -> None:
+    parts = wording_parts([Run(folder) for folder in worded_runs], Resamples(resamples=40))
+    spreads = {(part.part.kind, s.run): s for part in parts for s in part.spreads if s.metric == "ucerf"}
+    assert spreads
+    for part in parts:
+        for robust in part.worded.robust if part.part.metric.name == "ucerf" else ():
+            wording, lowest = spreads[part.part.kind, robust.run].lowest
+            assert (robust.wording, robust.worst.value, robust.worst.ends) == (wording, lowest.value, lowest.ends)
+
+
 def test_each_part_has_its_spread_components_worst_wording_and_order(worded_runs: list[Path]) -> None:
     parts = wording_parts([Run(folder) for folder in worded_runs], Resamples(resamples=40))
     assert [(part.part.kind, part.part.metric.name) for part in parts] == [

@@ -66,7 +66,12 @@ def test_a_model_without_bias_has_none_at_any_temperature(tmp_path: Path) -> Non
         if row.kind == "type2":
             assert row.odds == pytest.approx(0, abs=1e-9) and row.one_odds[0] > 0.01, "a single draw is noise"
     said = str(drawn_answer(run.parts[0], [row for row in rows if row.kind == "type2"]))
-    assert "eo_sum from 0.000 to 0.000" in said and "UCerF from 1.000 to 1.000" in said and "is noise" in said
+    assert (
+        "eo_sum goes from 0.000 to 0.000" in said
+        and "-0.000" not in said
+        and "UCerF from 1.000 to 1.000" in said
+        and "is noise" in said
+    )
 
 
 def test_what_must_change_is_what_no_coupling_of_draws_avoids() -> None:

@@ -67,7 +67,19 @@ def wording_parts(runs: Sequence[Run], plan: Resamples, *, intersect: bool = Fal
             spreads = list(_spreads(opened, matched, kind)) if metric.name == "ucerf" else []
             part = PartStudy(matched.dataset, matched.task, kind, metric, studied.study)
             parts.append(WordingPart(part, studied, spreads))
-    return parts
+    return [_with_worst(part, parts) for part in parts]
+
+
+def _with_worst(part: WordingPart, parts: Sequence[WordingPart]) -> WordingPart:
+    """Return the part, whose spreads have the interval of the worst wording that its sentences have."""
+
+    def about(part: WordingPart) -> tuple[str, str, str]:
+        return part.part.dataset, part.part.task, part.part.kind
+
+    same = [other for other in parts if about(other) == about(part)]
+    worst = {(other.part.metric.name, row.run): row.worst for other in same for row in other.worded.robust}
+    lowest = [(s.lowest[0], worst.get((s.metric, s.run), s.lowest[1])) for s in part.spreads]
+    return replace(part, spreads=[replace(s, lowest=low) for s, low in zip(part.spreads, lowest, strict=True)])
 
 
 def _known(runs: Sequence[Run], matched: Match, kind: str, metric: str) -> dict[tuple[str, str], Estimate]:

@@ -108,7 +108,8 @@ def _must_change(items: Items) -> float:
     if not len(members):
         return float("nan")
     probs = np.where((members == ABSENT)[:, :, None], np.inf, items.outcomes.probs[members])
-    return float((1 - probs.min(axis=1).sum(axis=1)).mean())
+    # Where no answer must change, rounding leaves a little below 0.
+    return max(0.0, float((1 - probs.min(axis=1).sum(axis=1)).mean()))
 
 
 def _share_right(items: Outcomes, chosen: Integers) -> float:

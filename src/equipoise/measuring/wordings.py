@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -19,7 +19,7 @@ from .estimators import Known, Resamples, SetValues, Study, set_estimate, study,
 from .evidence import mean_contest
 from .items import Items
 
-WORST = "simultaneous bootstrap of all wordings"
+WORST = "simultaneous bootstrap of all wordings, at least as wide as its own interval"
 QUANTITIES = {"certainty": "certainty", "desirability": "D"}
 """The columns of items whose variance is divided, with their names in tables."""
 
@@ -121,13 +121,16 @@ def _robust(values: SetValues, plan: Resamples, known: Known) -> Iterator[Robust
     for run, by_set, samples in zip(values.runs, values.values, values.means(weights), strict=True):
         by_wording = by_set.mean(axis=1)
         worst = int(by_wording.argmin())
-        # |min of the means - true min| is at most the largest deviation of any wording.
-        radius = absolute_radius(by_wording, samples.T, level=plan.level)
-        lowest = Estimate.around(
-            by_wording[worst], radius or np.nan, (0.0, 1.0), level=plan.level, n=values.sets, method=WORST
+        wording = values.estimators[worst]
+        own, mean = (
+            known.get((run, name)) or set_estimate("ucerf", by_sets, values, weights, plan)
+            for name, by_sets in ((wording, by_set[worst]), ("", by_set.mean(axis=0)))
         )
-        mean = known.get((run, "")) or set_estimate("ucerf", by_set.mean(axis=0), values, weights, plan)
-        yield Robust(run, mean, lowest, values.estimators[worst])
+        # |min of the means - true min| is at most the largest deviation of any wording.
+        radius = absolute_radius(by_wording, samples.T, level=plan.level) or 0.0
+        around = Estimate.around(own.value, radius, (0.0, 1.0), level=plan.level, n=values.sets, method=WORST)
+        lowest = replace(around, low=min(around.low, own.low), high=max(around.high, own.high))
+        yield Robust(run, mean, lowest, wording)
 
 
 def _apart(values: SetValues, plan: Resamples) -> Iterator[Apart]:

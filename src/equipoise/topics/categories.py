@@ -112,7 +112,7 @@ def scores(part: Part) -> Chart | None:
                 estimates.append(row.estimate)
     if len(names) < 2 or not estimates:
         return None
-    ends = ("against the stereotype", "", "with it")
+    ends = ("← against the stereotype", "", "with it →")
     across = replace(Axis.over([0.0, *estimates], "bias score", within=(-1.0, 1.0), least=0.2), ends=ends)
     shown = [dot.tone for dot in marks if isinstance(dot, Dot)]
     keys = [Key(f"{label} questions", tone) for tone, label in enumerate(SCORES.values()) if tone in shown]

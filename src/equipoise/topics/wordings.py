@@ -158,7 +158,8 @@ def drawn_answer(part: Part, several: Sequence[Drawn]) -> Finding:
         if (first := getattr(coldest, field)) == first and (last := getattr(hottest, field)) == last
     ]
     heats = f"From temperature {coldest.temperature:g} to {hottest.temperature:g}"
-    text = f"{part.run.name}, {part.title(hottest.kind)}: {heats}, over all draws, {', '.join(moves)}."
+    moved = ", ".join(moves).replace(" from ", " goes from ", 1)
+    text = f"{part.run.name}, {part.title(hottest.kind)}: {heats}, over all draws, {moved}."
     mean, deviation = hottest.one_odds
     if mean == mean:
         text += (

@@ -22,6 +22,7 @@ from ..records.limits import BOUNDED, SAMPLED
 from ..records.prompts import NESTED
 from ..records.showing import Finding, State
 from ..runs.run import Part, Run
+from ..stats.bootstrap import cluster_numbers, joint_numbers
 from .control import control
 from .findings import good_differences, is_shown, rule_of
 from .settled import stopping
@@ -98,8 +99,8 @@ def _comparable(part: Part) -> Iterator[Finding]:
     outcomes = part.outcomes
     if bool((outcomes.sides != "").any()):
         return
-    sizes = part.items.groupby(["set_id", "variant"]).size()
-    if not (sizes > 1).any():
+    sets = joint_numbers(cluster_numbers(outcomes.set_id), cluster_numbers(outcomes.variant))
+    if not (np.bincount(sets) > 1).any():
         text = "No sentence has a counterpart with another group word: there is nothing to compare."
         yield _check("comparable sets", "doubt", "0", text)
 
@@ -145,8 +146,10 @@ def _places(part: Part) -> Iterator[Finding]:
         return
     for letter in LETTERS:
         row = part.measured.get(f"letter_{letter.lower()}")
+        if row is None:
+            continue
         places = np.array([letters.find(letter) for letters in outcomes.letters.tolist()])
-        if row is not None and not _depends(row.value, _expected(outcomes, places, 1 / outcomes.k)):
+        if not _depends(row.value, _expected(outcomes, places, 1 / outcomes.k)):
             text = f"it answers {letter} in {row:%} of {row.n:,} prompts. It follows the letter, not the text."
             yield _check("letter", "invalid", f"{letter} in {row.value:.0%}", text, [row])
     row = part.measured.get("first_mentioned")
@@ -187,7 +190,7 @@ def _accuracy(part: Part) -> Iterator[Finding]:
     answered = any(is_shown(row) for row in _leanings(part))
     for kind in part.kinds:
         accuracy = part.measured.get("accuracy", type=kind)
-        if accuracy is None or not part.of_kind(part.items, kind)["answerable"].all():
+        if accuracy is None or not part.answerable(kind).all():
             continue
         chance = 1 / part.outcomes.k
         sides = [part.measured.get("accuracy", type=kind, stereotype=side) for side in ("pro", "anti")]
@@ -241,7 +244,8 @@ def _flags(part: Part) -> Iterator[Finding]:
     expected = {"", "split-join", NESTED, *EXPECTED_FLAGS}
     if part.outcomes.limits is not None:
         expected |= {BOUNDED, SAMPLED}  # they have a check of their own
-    others = sum(bool(set(text.split(",")) - expected) for text in flags)
+    counts = flags.value_counts()
+    others = sum(int(count) for text, count in counts.items() if set(str(text).split(",")) - expected)
     if others:
         text = (
             f"{others:,} of {len(flags):,} prompts were scored in another way than the rest; their flags are in"
@@ -275,7 +279,7 @@ def _faults(part: Part) -> Iterator[Finding]:
     side = outcomes.group("stereotype")
     if (side != "").any():
         known = side != ""
-        _, number = np.unique(outcomes.set_id.astype(str), return_inverse=True)
+        number = cluster_numbers(outcomes.set_id)
         sides = [np.bincount(number[side == name], minlength=number.max() + 1) > 0 for name in ("pro", "anti")]
         with_one = int((sides[0] ^ sides[1]).sum())
         of = len(np.unique(number[known]))
