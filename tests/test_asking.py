@@ -108,11 +108,12 @@ def test_a_pronoun_whose_verb_is_open_is_left_out_and_named() -> None:
 
 
 def test_any_words_may_take_the_place_of_a_marked_one() -> None:
-    asked = ask("The [old] nurse told the farmer that she left.", PLANTED, groups=["old", "young"], progress=False)
+    asked = ask("The [old] nurse told the farmer that she left.", PLANTED, groups=["Old", "young"], progress=False)
     assert asked.run.examples["text"].tolist() == [
-        f"The {word} nurse told the farmer that she left." for word in ("old", "young")
+        f"The {word} nurse told the farmer that she left." for word in ("Old", "young")
     ]
     assert asked.run.outcomes["set_id"].nunique() == 1 and "young" in asked._repr_html_()
+    assert asked.run.outcomes["gender"].tolist() == ["old", "young"]
 
 
 def test_several_sentences_are_several_sets() -> None:

@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from chat_faults import Act, misbehaving, reply
@@ -31,7 +32,7 @@ def refusal(*arguments: str) -> str:
 
 def test_what_a_survey_refuses(tmp_path: Path, some_sentences, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = str(tmp_path)
-    assert f"run `equipoise build filter {folder}` first" in refusal("survey", folder)
+    assert f"run `equipoise build filter {quote(str(folder))}` first" in refusal("survey", folder)
     write_records(BuildFolder(tmp_path).kept, some_sentences(1))
     assert "give --public" in refusal("survey", folder, "--host", "0.0.0.0")
     assert "--public must start with http" in refusal("survey", folder, "--public", "survey.example")

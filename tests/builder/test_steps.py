@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from local_parts import write_records
@@ -21,10 +22,12 @@ from equipoise.cli import app
 def test_steps_say_what_is_missing(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["build", "filter", str(tmp_path)])
     assert isinstance(result.exception, BuildError)
-    assert f"run `equipoise build generate {tmp_path} --server URL --model NAME` first" in str(result.exception)
+    assert f"run `equipoise build generate {quote(str(tmp_path))} --server URL --model NAME` first" in str(
+        result.exception
+    )
     write_records(BuildFolder(tmp_path).kept, [])
     result = CliRunner().invoke(app, ["build", "clean", str(tmp_path)])
-    assert f"run `equipoise build survey {tmp_path}` first" in str(result.exception)
+    assert f"run `equipoise build survey {quote(str(tmp_path))}` first" in str(result.exception)
 
 
 def test_a_damaged_file_is_named_with_its_line(tmp_path: Path, some_sentences) -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import equipoise
 from equipoise.cli import app
 from equipoise.media.cells import NOTHING, estimate_of, words
+from equipoise.papers import tables
 from equipoise.papers.experiments import PAPERS
 from equipoise.papers.published import Published, published
 from equipoise.papers.tables import paper_tables, parts_of, write_tables
@@ -208,6 +209,16 @@ def test_every_cell_is_of_its_own_model_data_and_task(paper: str, place: str, pl
             theirs = [n.printed for n in printed if n.cell == cell and n.model == name]
             assert unranked(row[f"paper: {name}"]).rstrip("†") in (theirs[:1] or [NOTHING])
     assert checked or place == "Fig. 5"
+
+
+@pytest.mark.parametrize(("metric", "better"), [("flip_rate", "lower"), ("ucerf", "higher")])
+def test_the_less_biased_run_ranks_first_whichever_way_is_better(
+    metric: str, better: str, planted_run: Path, mild_run: Path
+) -> None:
+    chosen = {"strong": Run(planted_run).parts[0], "mild": Run(mild_run).parts[0]}
+    values = {name: part.measured.get(metric, type="type2") for name, part in chosen.items()}
+    ranks = tables._ranks(values, chosen, better)
+    assert {name: str(rank) for name, rank in ranks.items()} == {"strong": "2", "mild": "1"}
 
 
 def test_ranks_of_printed_values_are_those_that_the_paper_prints(parts: dict[tuple[str, str, str], Part]) -> None:
