@@ -29,7 +29,7 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-# One thread a worker: two that share the cores would only wait for each other. Some tests kill real processes and
+# One thread for each worker: two that share the cores would only wait for each other. Some tests kill real processes and
 # servers: the tests that fail are run once more, one at a time (pytest-rerunfailures would cost 50 ms for every test).
 # Modules are compiled once, not by every program that a test starts.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/pytest $(SELECT)

@@ -138,7 +138,7 @@ def test_a_command_prints_as_it_was_kept(name: str, places: dict[str, Path], tmp
     # A terminal folds long lines where the path of a temporary folder says so; the folder's name may have spaces.
     inside = text.replace(str(tmp_path.parent), "/pytest-here")
     hidden = re.sub(r"\S*/(pytest-|[\w-]*runs?\d+|mine)\S*", "…", inside)
-    hidden = re.sub(r"(?m)^.*\d of \d+, .* left$\n?", "", hidden)
+    hidden = re.sub(r"(?m)^(.*\d of \d+, .* left|measuring: done)$\n?", "", hidden)
     hidden = re.sub(r", about [^)\n]* left\)", ")", hidden)
     hidden = re.sub(r"\b(\d+ min )?\d+(\.\d+)? (s|ms|min|seconds|prompts/s|a second)\b", "TIME", hidden)
     hidden = re.sub(r"\d+ files have", "N files have", hidden)  # other tests write a report into the run

@@ -216,7 +216,7 @@ def _numbered_records(file: str, text: str, delimiter: str) -> Iterator[tuple[in
 
 
 def _json(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
-    """Read one object a line, or a single list of objects, whose items then count as lines."""
+    """Read one object from each line, or a single list of objects, whose items then count as lines."""
     text = _decode(file, content)
     if text.lstrip().startswith("["):
         whole = _parse(file, 1, text)

@@ -16,7 +16,7 @@ from ..records.showing import Axis, Bar, Chart, Dot, Finding, Panel, Section, Sh
 from .cells import PlainTable, StrongText, plain
 
 TRACK = 32
-"""Letters of a line that a chart draws values upon."""
+"""Letters of a line that a chart draws values on."""
 
 
 def draw(shown: Shown | Section, *, every: bool = True) -> RenderableType:

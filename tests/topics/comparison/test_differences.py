@@ -107,7 +107,7 @@ def test_the_verdict_of_every_run_comes_first(tmp_path: Path) -> None:
 
 def test_a_matrix_has_every_pair_once_and_only_one_is_opened(three: Comparison) -> None:
     (sections,) = [several for data, several in matrices(three) if data == RESOLVABLE]
-    assert [section.folded for section in sections] == [True] * 3, "one matrix a metric, on demand"
+    assert [section.folded for section in sections] == [True] * 3, "one matrix for each metric, on demand"
     (matrix,) = [table for section in sections for table in section.every(Table) if table.title == "ucerf"]
     strong, mild, twin = three.names
     assert [row.cells[0] for row in matrix.rows] == [mild, twin]

@@ -220,7 +220,7 @@ def _rings(place: Place) -> Iterator[Markup]:
 
 
 def _between(place: Place, value: float) -> Point:
-    """Return the place of a value between the first two spokes, where no mark lies upon it."""
+    """Return the place of a value between the first two spokes, where no mark lies on it."""
     x, y = place(0.5, value)
     return x, y + 0.3
 

@@ -1,4 +1,4 @@
-"""The section on identities: of one run by type and augmentation, and of several runs upon each other."""
+"""The section on identities: of one run by type and augmentation, and of several runs in one drawing."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def extremes(part: Part, kind: str, way: str) -> Iterator[Finding]:
 
 
 def compared(comparison: Comparison) -> Section | None:
-    """Return the radars of all runs upon each other, for each dataset, task, type and augmentation that two share."""
+    """Return the radars of all runs in one drawing, for each dataset, task, type and augmentation that two share."""
     shown = []
     for dataset, task in all_parts(comparison.runs):
         parts = [part for run in comparison.runs for part in run.parts if (part.dataset, part.task) == (dataset, task)]
