@@ -21,7 +21,7 @@ STEP, LARGE = 1.05, 20_000
 """An audit that goes on is looked at whenever it is so much larger; a large one narrows with 1 / sqrt(n)."""
 
 REHEARSALS, BLOCK = 2000, 100
-"""Audits that are drawn to see how many units they need, so many at once.
+"""Audits that are drawn to see how many units they need, and how many of them at once.
 
 What they need differs by factors of ten, so that a median of few of them is off by far.
 """
@@ -143,8 +143,8 @@ class Continued:
         low, high = self.bounds
         decided = decides(np.maximum(low, values - below), np.minimum(high, values + above))
         took = np.where(decided.any(axis=1), self.sizes[decided.argmax(axis=1)].astype(np.float64), np.inf)
-        told = np.quantile(took, SHARES, method="inverted_cdf").tolist()
-        return More(*(int(size) - self.n if math.isfinite(size) else None for size in told))
+        sizes = np.quantile(took, SHARES, method="inverted_cdf").tolist()
+        return More(*(int(size) - self.n if math.isfinite(size) else None for size in sizes))
 
     def _values(self) -> Floats:
         """Return the value of each audit at each size."""
