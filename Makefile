@@ -9,7 +9,7 @@ WORKERS ?= 2
 SELECT ?= -m "not slow"
 
 .DEFAULT_GOAL := help
-.PHONY: help audit test everything accept lint types tests format reference tutorials hooks harness lock bench newcomer wheel docs clean
+.PHONY: help audit test everything accept lint types tests format reference tutorials hooks harness lock bench newcomer machines wheel docs clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,9 +29,10 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-# One thread a worker: two that share the cores would only wait for each other. Some tests kill real processes and
+# One thread for each worker: two that share the cores would only wait for each other. Some tests kill real processes and
 # servers: the tests that fail are run once more, one at a time (pytest-rerunfailures would cost 50 ms for every test).
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest $(SELECT)
+# Modules are compiled once, not by every program that a test starts.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/pytest $(SELECT)
 tests: $(STAMP)
 	$(PYTEST) -n $(WORKERS) --dist worksteal || { echo "Running the failed tests once more:"; $(PYTEST) --last-failed --last-failed-no-failures none; }
 
@@ -78,6 +79,9 @@ bench: $(STAMP) harness ## measure scoring against lm-evaluation-harness, in an 
 
 newcomer: wheel ## a new user's path: the wheel alone in a fresh environment, from installing to the gate (some 5 minutes)
 	$(BIN)/python tests/newcomer.py --wheel "$$(ls -t dist/*.whl | head -1)" --harness $(VENV)-harness/bin $(ARGS)
+
+machines: $(STAMP) ## the quick tests as another user, in another language, time zone, order, and a folder with spaces
+	$(BIN)/python tests/machines.py $(ARGS)
 
 wheel: $(STAMP) ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation -w dist .

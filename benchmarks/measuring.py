@@ -43,7 +43,7 @@ def planted(name: str) -> Outcomes:
 
 
 def drawn(rows: int, seed: int = 0) -> Outcomes:
-    """Return outcomes shaped like a user's table: 45% ambiguous, 40 occupations, two pronouns a sentence."""
+    """Return outcomes shaped like a user's table: 45% ambiguous, 40 occupations, each sentence with two pronouns."""
     rng = np.random.default_rng(seed)
     pairs = rows // 2
 

@@ -7,9 +7,9 @@ First every test file is run once without a mistake: which functions it calls, h
 fail on this machine anyway. Then, for each mistake, the module's own tests come first (tests/test_mirror.py says
 which), then those files of its room that call the function, then all others that do, the kept texts and the tests of
 the whole package first; all without the slow ones. A mistake is killed when a test fails that passes without it, or
-when tests run five times as long. Everything runs on copies of the tree. What was tried is kept in the results, one
-line each, at once: the same command goes on where it stopped. `--try FILE` tries the mistakes of such a file again, or
-those written by hand: module, before and after.
+when tests take five times the processor time. Everything runs on copies of the tree. What was tried is kept in the
+results, one line each, at once: the same command goes on where it stopped. `--try FILE` tries the mistakes of such a
+file again, or those written by hand: module, before and after, as in named_mutations.jsonl.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ HEAVY = (
 )
 """What takes long to import and is not ours: imported once, and inherited by the process of every mistake."""
 BUDGET = 160.0
-"""Seconds that the files of a room take together without a mistake, and those of all others: more are left out."""
+"""Processor seconds that the files of a room take together without a mistake, and those of all others: more are left
+out."""
 KEPT = ("planted_headlines", "kept_texts")
 """What the test files that compare kept texts import."""
 
@@ -183,7 +184,7 @@ def tried(tree: Tree, mistake: Mistake, known: dict[str, Known]) -> dict[str, An
         if not names:
             continue
         left_out = [f"--deselect={failed}" for name in names for failed in known[name].failed]
-        limit = 60 + 5 * sum(known[name].seconds for name in names)
+        limit = 20 + 5 * sum(known[name].seconds for name in names)
         tree.write(mistake.module, mistake.mutant.source)
         code, by = tree.tests(names, limit, *QUICK, *left_out)
         if code == 5 and where == "own":  # the file has slow tests alone

@@ -4,8 +4,12 @@
 
 Each audit asks a planted engine with a new seed, and is measured as any audit is. The truth is the same engine without
 noise: its noise is symmetric around 0, so its means are the planted ones. Counted are the intervals that hold the
-truth, the audits that name an effect and those that name one which is not so, and the stopped audits whose interval
-holds the dataset's own value.
+truth, the audits that assert a difference (in a sentence, or by a mark in a table) and those that assert one which is
+not so, and the stopped audits whose interval holds the dataset's own value.
+
+--drawn counts assertions in many more audits: answers are drawn with the engine's distribution, without its texts, and
+nothing but the claims is computed. It also says how often planted effects of several sizes are found, by a family
+without and with the marks of the table of disparities.
 """
 
 from __future__ import annotations
@@ -16,8 +20,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
-from functools import cache, partial
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 
 import numpy as np
 from shared.options import parsed
@@ -26,7 +30,7 @@ from equipoise.datasets import Dataset, open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.measuring.claims import SHARES
 from equipoise.measuring.identities import confidence_disparities
-from equipoise.measuring.identity_claims import identity_claims
+from equipoise.measuring.identity_claims import Claim, identity_claims
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.part import measure_part
@@ -45,6 +49,13 @@ WORLDS = {
     "a gender gap alone": "lead=0.3,lead:female=-0.05",
     "nothing": "lead=0.3",
 }
+SMALL = {
+    "old -0.02": "lead=0.3,lead:old=-0.02",
+    "old -0.03": "lead=0.3,lead:old=-0.03",
+    "she -0.03": "lead=0.3,lead:female=-0.03",
+    "old and she -0.06": "lead=0.3,lead:old*female=-0.06",
+}
+"""Effects that are found in a part of the audits only."""
 NOISE = "sentence=0.5,noise=0.3"
 METRICS = (
     "confidence",
@@ -58,6 +69,8 @@ METRICS = (
 )
 WIDTH = 0.08
 ROUNDING = 1e-9
+EXCHANGES = 999
+"""Of each drawn audit: a fifth of what an audit has, which makes the test no less valid."""
 KEY = RunKey("planted", "builtin", "next-word")
 
 
@@ -101,12 +114,11 @@ def audit(seed: int, world: str, resamples: int) -> Counter[str]:
         if row.estimate.has_interval:
             counts[f"{metric}: intervals"] += 1
             counts[f"{metric}: held"] += row.low - ROUNDING <= truth(world)[metric, group] <= row.high + ROUNDING
-    detected = {key: row for key, row in rows.items() if is_detected(row.estimate)}
-    # What a sentence may name is tested together. Disparities of attributes are in a table, with Holm's p-values.
-    named = {key for key, row in detected.items() if key[0] != "confidence_disparity" or "attribute" not in row.parts}
-    false = {key for key, row in detected.items() if row.value * truth(world)[key] <= ROUNDING}
-    counts += Counter({"named": bool(named), "named falsely": bool(named & false), "in the table": bool(false - named)})
-    counts += Counter({f"{metric}: named falsely": 1 for metric in {metric for metric, _ in false}})
+    # Everything that a page asserts by a p-value: sentences, colours and the marks of the table of disparities.
+    asserted = {key: row for key, row in rows.items() if is_detected(row.estimate)}
+    false = {key for key, row in asserted.items() if row.value * truth(world)[key] <= ROUNDING}
+    counts += Counter({"asserted": bool(asserted), "false": bool(false)})
+    counts += Counter({f"{metric}: false": 1 for metric in {metric for metric, _ in false}})
     counts += stopped(outcomes, plan)
     for name in (*METRICS, "stopped"):
         # Intervals of one audit depend on each other: the error of their share comes from audit to audit.
@@ -136,33 +148,123 @@ MASS, SPREADS = 0.9, (0.5, 0.3)
 """What both candidates get, and the deviations of sentences and items: the engine's, with NOISE."""
 
 
-def drawn_leads(rng: np.random.Generator, sentences: np.ndarray, items: tuple[int, ...]) -> np.ndarray:
-    """Return P(referent) - P(other) of items as the engine draws them where nothing is planted, without its texts."""
-    noise = SPREADS[0] * sentences + SPREADS[1] * rng.standard_normal(items)
-    return np.asarray(np.clip(MASS * np.tanh(noise / 2) + 0.3, -0.999 * MASS, 0.999 * MASS))
+def drawn_leads(rng: np.random.Generator, leads: np.ndarray | float, sentences: np.ndarray) -> np.ndarray:
+    """Return P(referent) - P(other) of items as the engine draws them around planted leads, without its texts."""
+    noise = SPREADS[0] * sentences + SPREADS[1] * rng.standard_normal(np.broadcast(leads, sentences).shape)
+    return np.asarray(np.clip(MASS * np.tanh(noise / 2) + leads, -0.999 * MASS, 0.999 * MASS))
 
 
-def drawn_claims(draws: int) -> float:
-    """Return in how many audits with nothing planted a sentence names something."""
-    whole, plan, named = answers(open_planted(WORLDS["nothing"])), Plan([], by=(), resamples=2), 0
-    clusters = np.unique(whole.cluster_id.astype(str), return_inverse=True)[1]
-    rows = np.arange(len(clusters))
-    for seed in range(draws):
-        rng = np.random.default_rng([5, seed])
-        leads = drawn_leads(rng, rng.standard_normal(clusters.max() + 1)[clusters], clusters.shape)
-        probs = np.empty_like(whole.probs)
-        probs[rows, whole.gold], probs[rows, 1 - whole.gold] = (MASS + leads) / 2, (MASS - leads) / 2
-        items = measured_items(replace(whole, probs=probs / MASS, logprobs=np.log(probs)), plan)
-        tests = sign_tests(np.stack([claim.units for claim in identity_claims(items)]), seed=seed)
-        named += bool((tests.corrected / SHARES["groups"] < DETECTED).any())
-    return named / draws
+@dataclass(frozen=True)
+class Drawn:
+    """Audits of a world that are drawn, from the answers without noise.
+
+    Every cluster has as many items, and what it adds to a claim is a weighted sum of their leads.
+    """
+
+    whole: Outcomes
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """The items of each cluster, in a row."""
+        clusters = np.unique(self.whole.cluster_id.astype(str), return_inverse=True)[1]
+        return np.argsort(clusters, kind="stable").reshape(clusters.max() + 1, -1)
+
+    @cached_property
+    def leads(self) -> np.ndarray:
+        """The planted lead of each item of each cluster."""
+        rows, gold = np.arange(len(self.whole)), self.whole.gold
+        return (MASS * (self.whole.probs[rows, gold] - self.whole.probs[rows, 1 - gold]))[self.places]
+
+    @cached_property
+    def weights(self) -> dict[tuple[str, str], np.ndarray]:
+        """The weights of each claim: of its differences, clusters, and items of a cluster."""
+        weights: dict[tuple[str, str], list[np.ndarray]] = {}
+        for item in range(self.places.shape[1]):
+            alone = np.zeros(self.places.shape)
+            alone[:, item] = 0.1
+            for claim in self.measured(alone):
+                weights.setdefault(claim.name, []).append(np.atleast_2d(claim.units) / 0.1)
+        return {name: np.stack(several, axis=-1) for name, several in weights.items()}
+
+    def measured(self, leads: np.ndarray) -> Iterator[Claim]:
+        """Yield the claims of an audit with these leads, as an audit makes them."""
+        rows, gold, flat = np.arange(len(self.whole)), self.whole.gold, np.empty(len(self.whole))
+        flat[self.places] = leads
+        probs = np.empty_like(self.whole.probs)
+        probs[rows, gold], probs[rows, 1 - gold] = (MASS + flat) / 2, (MASS - flat) / 2
+        outcomes = replace(self.whole, probs=probs / MASS, logprobs=np.log(probs))
+        yield from identity_claims(measured_items(outcomes, Plan([], by=(), resamples=2)))
+
+    def claims(self, leads: np.ndarray) -> list[Claim]:
+        """Return the same claims, from the weights."""
+        return [Claim(name, np.einsum("dci,ci->dc", weights, leads)) for name, weights in self.weights.items()]
+
+    @cached_property
+    def planted(self) -> dict[tuple[str, str], np.ndarray]:
+        """The differences of each claim that were planted."""
+        return {claim.name: sums(claim) for claim in self.measured(self.leads)}
+
+    def is_so(self, claim: Claim) -> bool:
+        """Return whether a claim is true: it was planted, and one about a single difference has its sign."""
+        planted = self.planted[claim.name]
+        return bool(abs(planted).max() > ROUNDING and (len(planted) > 1 or planted[0] * sums(claim)[0] > 0))
+
+
+def sums(claim: Claim) -> np.ndarray:
+    """Return the differences of a claim."""
+    return np.atleast_2d(claim.units).sum(axis=1)
+
+
+def is_mark(claim: Claim) -> bool:
+    """Return whether a claim is a mark in the table of disparities."""
+    return claim.name[0] == "confidence_disparity" and "attribute" in claim.name[1]
+
+
+def drawn_audit(seed: int, world: str) -> Counter[str]:
+    """Return what a drawn audit asserts, in a family without and with the marks of the table."""
+    drawn, counts, rng = drawn_world(world), Counter[str](), np.random.default_rng([5, seed])
+    leads = drawn_leads(rng, drawn.leads, rng.standard_normal((len(drawn.leads), 1)))
+    claims = drawn.claims(leads)
+    if not seed:
+        for claim, made in zip(claims, drawn.measured(leads), strict=True):
+            np.testing.assert_allclose(claim.units, np.atleast_2d(made.units), atol=1e-9, err_msg=str(made.name))
+    for family, several in (("sentences", [c for c in claims if not is_mark(c)]), ("all", claims)):
+        tests = sign_tests([claim.units for claim in several], draws=EXCHANGES, seed=seed)
+        shown = tests.corrected / SHARES["groups"] < DETECTED
+        asserted = [claim for claim, is_shown in zip(several, shown.tolist(), strict=True) if is_shown]
+        counts[f"{family}: false"] += not all(drawn.is_so(claim) for claim in asserted)
+        said = [claim for claim in asserted if not is_mark(claim) and drawn.is_so(claim)]
+        counts[f"{family}: a sentence"] += bool(said)
+        counts[f"{family}: a mark"] += any(is_mark(claim) and drawn.is_so(claim) for claim in asserted)
+    return counts
+
+
+@cache
+def drawn_world(world: str) -> Drawn:
+    """Return the audits of a world."""
+    return Drawn(answers(open_planted((WORLDS | SMALL)[world])))
+
+
+def drawn_lines(draws: int, processes: int) -> Iterator[str]:
+    """Yield what drawn audits of each world assert."""
+    with ProcessPoolExecutor(processes) as pool:
+        for world in WORLDS | SMALL:
+            total = Counter[str]()
+            for counts in pool.map(partial(drawn_audit, world=world), range(draws), chunksize=50):
+                total.update(counts)
+            for family in ("sentences", "all"):
+                false = total[f"{family}: false"] / draws
+                error = math.sqrt(false * (1 - false) / draws)
+                said, marked = (total[f"{family}: {what}"] / draws for what in ("a sentence", "a mark"))
+                found = f"a true sentence in {said:.3f}, a true mark in {marked:.3f}"
+                yield f"{world}, family of {family}: false in {false:.4f} (standard error {error:.4f}), {found}"
 
 
 def drawn_crossings(draws: int, resamples: int, sentences: int = 266) -> float:
     """Return how many intervals of a crossing of marker and gender hold 0 where nothing is planted."""
     rng, held = np.random.default_rng(11), 0
     for seed in range(draws):
-        leads = drawn_leads(rng, rng.standard_normal((sentences, 1)), (sentences, 4))
+        leads = drawn_leads(rng, np.full((sentences, 4), 0.3), rng.standard_normal((sentences, 1)))
         units = leads @ [1, -1, -1, 1]
         (weights,) = weight_chunks(sentences, resamples=resamples, seed=seed)()
         low, high = percentile(units.mean(), units @ weights / sentences, level=0.95, units=sentences).ends
@@ -178,14 +280,13 @@ def lines(world: str, counts: Counter[str], audits: int) -> Iterator[str]:
             share, several = counts[f"{name}: held"] / total, counts[f"{name}: audits"]
             error = math.sqrt(max(0.0, counts[f"{name}: squares"] / several - share**2) / several)
             yield f"{world}: {name}: {share:.4f} (standard error {error:.4f}) of {total:,} intervals hold the truth"
-    false = counts["named falsely"] / audits
+    false = counts["false"] / audits
     error = math.sqrt(false * (1 - false) / audits)
-    yield f"{world}: something is named in {counts['named'] / audits:.3f} of {audits} audits"
+    yield f"{world}: something is asserted in {counts['asserted'] / audits:.3f} of {audits} audits"
     yield f"{world}: something that is not so in {false:.3f} (standard error {error:.3f})"
-    yield f"{world}: a disparity of an attribute that is not so in {counts['in the table'] / audits:.3f}"
     for name in METRICS:
-        if counts[f"{name}: named falsely"]:
-            yield f"{world}: {name}: named falsely in {counts[f'{name}: named falsely'] / audits:.3f}"
+        if counts[f"{name}: false"]:
+            yield f"{world}: {name}: falsely in {counts[f'{name}: false'] / audits:.3f}"
     share = counts["stopped: asked"] / counts["stopped: of"]
     yield f"{world}: stopped at a width of {WIDTH}: {share:.0%} of the sentences asked"
 
@@ -195,12 +296,13 @@ def main() -> None:
     parser.add_argument("--audits", type=int, default=500)
     parser.add_argument("--resamples", type=int, default=2000)
     parser.add_argument("--processes", type=int, default=3)
-    parser.add_argument("--drawn", type=int, default=0, help="no audits: this many draws where nothing is planted")
+    parser.add_argument("--drawn", type=int, default=0, help="no whole audits: this many drawn ones of each world")
     parser.add_argument("--minutes", type=float, default=60.0, help="no further audits after that")
     chosen = parsed(parser, audits=1, resamples=20, processes=1)
     if chosen.drawn:
+        for line in drawn_lines(chosen.drawn, chosen.processes):
+            print(line, flush=True)
         print(f"{drawn_crossings(chosen.drawn, chosen.resamples):.4f} of the intervals of a crossing hold 0")
-        print(f"something is named in {drawn_claims(chosen.drawn):.4f} of {chosen.drawn} audits with nothing planted")
         return
     started = time.monotonic()
     print(f"{len(marked().examples):,} sentences, nominal 95%", flush=True)

@@ -80,6 +80,12 @@ def peak(process: int) -> int:
     return int(found[1]) // 1000 if found else 0
 
 
+def worked(process: int) -> float:
+    """Return the processor time that a process has had, in seconds."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def tell(what: str, seconds: list[float]) -> None:
     """Print the median and the largest of some times."""
     print(f"{what}: median {1000 * median(seconds):.0f} ms, most {1000 * max(seconds):.0f} ms (n = {len(seconds)})")
@@ -124,13 +130,14 @@ def look(browser: Any, address: str, process: int, folder: Path, times: int) -> 
     print(f"memory of the viewer: {peak(process)} MB at most")
 
 
-def ask(browser: Any, address: str, model: str, words: tuple[str, ...]) -> None:
+def ask(browser: Any, address: str, process: int, model: str, words: tuple[str, ...]) -> None:
     """Print how long a changed word takes until its bars are drawn, and how far they are from `equipoise ask`."""
     tab = browser.new_page(viewport={"width": 1440, "height": 900})
     tab.goto(f"{address}ask.html")
     ready = "sentence => document.documentElement.dataset.sentence === sentence"
     tab.wait_for_function(ready, arg=FIRST, timeout=600_000)
     seconds: list[float] = []
+    before = worked(process)
     for word in words:
         sentence = SENTENCE.format(word)
         with tab.expect_response("**/ask.json", timeout=600_000) as heard:
@@ -138,7 +145,8 @@ def ask(browser: Any, address: str, model: str, words: tuple[str, ...]) -> None:
         shown = heard.value.json()["answers"]
         tab.wait_for_function(ready, arg=sentence, timeout=600_000)
         seconds.append(tab.evaluate("Number(document.documentElement.dataset.asked)") / 1000)
-    tell(f"a changed word in Ask ({model})", seconds)
+    tell(f"a changed word in Ask ({model}), from the key to the bars", seconds)
+    print(f"processor time of the viewer for it: {1000 * (worked(process) - before) / len(words):.0f} ms a word")
     # One sentence: several at once share a pass through the model, and differ by the rounding of that.
     command = [sys.executable, "-m", "equipoise", "ask", sentence, "--model", model, "--json", "--quiet"]
     printed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -168,8 +176,8 @@ def main() -> None:
             with viewing(folder, "") as (address, process):
                 look(browser, address, process, folder, chosen.times)
             if chosen.model:
-                with viewing(folder / SMALL, chosen.model) as (address, _):
-                    ask(browser, address, chosen.model, CHANGED[: chosen.words])
+                with viewing(folder / SMALL, chosen.model) as (address, process):
+                    ask(browser, address, process, chosen.model, CHANGED[: chosen.words])
 
 
 if __name__ == "__main__":

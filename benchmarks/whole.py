@@ -125,7 +125,7 @@ def run(words: Sequence[str], tree: Path, cap: float) -> dict[str, float] | None
 
 
 def write_table(path: Path, rows: int) -> None:
-    """Write a table of that many rows: two pronouns a sentence, 45% ambiguous, no sentence twice."""
+    """Write a table of that many rows: each sentence with two pronouns, 45% ambiguous, no sentence twice."""
     from equipoise.datasets.occupations import OCCUPATIONS
 
     people = itertools.permutations(OCCUPATIONS, 2)

@@ -1,10 +1,14 @@
 """A new user's path with the wheel alone, in a fresh environment: `make newcomer`, which CI runs.
 
     python tests/newcomer.py --wheel dist/equipoise-….whl [--python PYTHON] [--harness .venv-harness/bin]
+                             [--versions lowest] [--tests tests/runs …]
 
 Install without extras, doctor, init, audit of the real default model, what a missing extra says, the extra for figures,
 a notebook, export to lm-evaluation-harness, its own run there, import back, and a gate. Each step is printed with its
 seconds; the first that does not do what the documentation promises ends the script with exit code 1.
+
+Versions are those of the lock file, or the lowest or highest that pyproject.toml allows; of torch always the locked
+one, since others bring gigabytes of CUDA. `--tests` also runs these quick tests there.
 """
 
 from __future__ import annotations
@@ -12,10 +16,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +35,10 @@ notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for t
 NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
 print([sorted(output.get("data", {})) for cell in notebook.cells for output in cell.outputs])
 """
+
+TORCH = "torch==2.13.0"
+TOOLS = ("dev", "docs")
+"""Extras for those who work on Equipoise: what they promise is the lock file."""
 
 UCERF = """
 import sys, equipoise
@@ -45,6 +55,7 @@ class Newcomer:
     """An empty folder with an environment of its own."""
 
     folder: Path
+    versions: str = "locked"
 
     @property
     def programs(self) -> Path:
@@ -75,14 +86,27 @@ class Newcomer:
         return self.run(step, ["equipoise", *words], code=code, shows=shows)
 
     def install(self, step: str, *packages: str | Path) -> None:
-        """Install packages in the versions of the lock file, without compiling all of them to bytecode first."""
-        command = [self.programs / "python", "-m", "pip", "install", "--quiet", "--no-compile"]
-        self.run(step, [*command, "--disable-pip-version-check", "-c", ROOT / "requirements.lock", *packages])
+        """Install packages in the chosen versions, without compiling all of them to bytecode first."""
+        command = [self.programs / "python", "-m", "pip", "install", "--quiet", "--no-compile", "--only-binary=:all:"]
+        allowed = self.folder / "allowed.txt"
+        allowed.write_text("\n".join([*allowed_versions(self.versions), TORCH]), encoding="utf-8")
+        self.run(step, [*command, "--disable-pip-version-check", "-c", allowed, *packages])
+
+
+def allowed_versions(which: str) -> list[str]:
+    """Return the lines of the lock file, or the lower ends of all ranges in pyproject.toml, or nothing."""
+    if which == "locked":
+        return (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [line for name, lines in project["optional-dependencies"].items() if name not in TOOLS for line in lines]
+    ranges = [re.match(r"([\w-]+)(?:\[\w+\])?>=([\w.]+)", line) for line in (*project["dependencies"], *extras)]
+    ends = [f"{found[1]}=={found[2]}" for found in ranges if found and found[1] != "torch"]
+    return ends if which == "lowest" else []
 
 
 def start(newcomer: Newcomer, wheel: Path) -> None:
     """Install the wheel alone, look at the machine, write a configuration and audit the default model."""
-    newcomer.install("install the wheel, without extras", "torch==2.13.0", wheel)
+    newcomer.install("install the wheel, without extras", TORCH, wheel)
     where = newcomer.run(
         "import it", [newcomer.programs / "python", "-c", "import equipoise; print(equipoise.__file__)"]
     )
@@ -146,16 +170,26 @@ def check(newcomer: Newcomer) -> None:
         raise Broken("the manifest does not say that the run is finished")
 
 
+def test(newcomer: Newcomer, wheel: Path, files: Sequence[str]) -> None:
+    """Run quick tests of the checkout with the wheel and the extras that they need."""
+    extras = f"{wheel}[figures,excel,builder]"
+    newcomer.install("install the extras and pytest", extras, "pytest", "hypothesis", "jsonschema", "nbformat")
+    command = [newcomer.programs / "python", "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider"]
+    print(newcomer.run("tests", [*command, f"--rootdir={ROOT}", *(ROOT / name for name in files)]).splitlines()[-1])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable, help="the interpreter of the fresh environment")
     parser.add_argument("--wheel", type=Path, required=True)
     parser.add_argument("--harness", type=Path, help="the folder with lm_eval")
+    parser.add_argument("--versions", choices=("locked", "lowest", "highest"), default="locked")
+    parser.add_argument("--tests", nargs="+", default=[], help="quick tests to run there as well")
     chosen = parser.parse_args()
     harness = chosen.harness.absolute() if chosen.harness and (chosen.harness / "lm_eval").is_file() else None
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        newcomer = Newcomer(Path(folder))
+        newcomer = Newcomer(Path(folder), chosen.versions)
         try:
             newcomer.run("a fresh environment", [chosen.python, "-m", "venv", "venv"])
             wheel = chosen.wheel.absolute()
@@ -163,6 +197,8 @@ def main() -> int:
             look(newcomer, wheel)
             exchange(newcomer, harness)
             check(newcomer)
+            if chosen.tests:
+                test(newcomer, wheel, chosen.tests)
         except Broken as error:
             print(error)
             return 1

@@ -191,7 +191,7 @@ def test_an_architecture_that_cannot_be_packed_is_noticed_and_told_once(name: st
 
 @pytest.mark.parametrize("name", PADDED)
 def test_a_prompt_is_computed_once_whatever_continues_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = MODELS[name]()
+    engine = tiny_engine(name)
     asked = [prompt for prompt in PROMPTS if prompt.example_id == "three"]
     run(engine, asked)  # the trial is over
     (question,) = engine._encoder.questions(asked)

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import sys
@@ -19,10 +20,12 @@ from typing import Any, NamedTuple
 
 PACKAGE = Path("src/equipoise")
 QUICK = ("-m", "not slow")
+WAITING = 10
+"""How many seconds tests may take by the clock, for each second of processor time that they may take."""
 
 
 class Known(NamedTuple):
-    """What a test file does without a mistake: its seconds, the tests that fail, and the functions that it calls.
+    """What a test file does without a mistake: its processor time, the tests that fail, the functions that it calls.
 
     `reached` are a module and the first line of a function (0: the module itself). `usable` is false where nothing of
     the file can be run.
@@ -49,6 +52,8 @@ class Tree:
         shutil.copytree(root, self.path, ignore=hidden)
         self._folder = folder
         self._edits = 0
+        self.seconds = 0.0
+        """Processor time of the last tests, which does not depend on what else the machine does."""
 
     def write(self, module: str, source: str) -> None:
         """Put other code into a module, at a time of its own: Python tells compiled files by the second."""
@@ -68,28 +73,31 @@ class Tree:
 
     def learned(self, name: str, limit: float) -> dict[str, Any]:
         """Return what a test file does without a mistake, as a row of `Known`."""
-        begun, file = time.monotonic(), self._folder / "reached.json"
+        file = self._folder / "reached.json"
         file.unlink(missing_ok=True)
         code = self._forked([name, *QUICK], limit, Recorder(self.path / PACKAGE, file))
         row: dict[str, Any] = {"failed": [], "reached": {}}
         if file.exists():
             row = json.loads(file.read_text(encoding="utf-8"))
         row["failed"] = [failed for failed in row["failed"] if "::" in failed]
-        return {**row, "seconds": round(time.monotonic() - begun, 1), "usable": code in (0, 1)}
+        return {**row, "seconds": round(self.seconds, 1), "usable": code in (0, 1)}
 
     def _forked(self, arguments: list[str], limit: float, recorder: Recorder | None) -> int | None:
         """Return the exit status of pytest in a process of its own, None when it had to be ended."""
         plain = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={self._folder / 'tmp'}"]
         child = os.fork()
         if not child:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit)))
             self._run([*arguments, *plain], recorder)
-        end = time.monotonic() + limit
+        end = time.monotonic() + WAITING * limit
         while time.monotonic() < end:
-            done, status = os.waitpid(child, os.WNOHANG)
+            done, status, used = os.wait4(child, os.WNOHANG)
             if done:
                 with contextlib.suppress(ProcessLookupError, PermissionError):  # what it has left behind
                     os.killpg(child, signal.SIGKILL)
-                return os.waitstatus_to_exitcode(status)
+                self.seconds = used.ru_utime + used.ru_stime
+                code = os.waitstatus_to_exitcode(status)
+                return None if code in (-signal.SIGXCPU, -signal.SIGKILL) else code
             time.sleep(0.05)
         os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)

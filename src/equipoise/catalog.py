@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Mapping
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
 from .records import EquipoiseError
@@ -16,7 +18,7 @@ def find(name: str, table: Mapping[str, Item], *, kind: str) -> Item:
     """Return the entry of that name; plug-ins come from the entry points `equipoise.<kind>s`."""
     if name in table:
         return table[name]
-    plugins = {point.name: point for point in entry_points(group=f"equipoise.{kind}s")}
+    plugins = _plugins(kind, tuple(sys.path))
     if name in plugins:
         try:
             item: Item = plugins[name].load()
@@ -32,8 +34,13 @@ def find(name: str, table: Mapping[str, Item], *, kind: str) -> Item:
 
 def names(table: Mapping[str, object], *, kind: str) -> list[str]:
     """Return all names that `find` knows, built-in ones first."""
-    plugins = sorted({point.name for point in entry_points(group=f"equipoise.{kind}s")} - set(table))
-    return [*table, *plugins]
+    return [*table, *sorted(_plugins(kind, tuple(sys.path)).keys() - table.keys())]
+
+
+@cache
+def _plugins(kind: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    """Return the entry points of a kind by name; the files of all installed packages are read once for each path."""
+    return {point.name: point for point in entry_points(group=f"equipoise.{kind}s")}
 
 
 def summary(name: str, table: Mapping[str, object], *, kind: str) -> str:

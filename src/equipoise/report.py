@@ -120,7 +120,7 @@ RUN_SCRIPTS = ("page.js", "packing.js", "case_list.js", "cases.js")
 LEFT_OUT = (
     "On paper this report keeps to few pages. Left out: all but four cases, what is folded on the page (further"
     " metrics, data tables, settings), the worst cases of further datasets and tasks, and all but the first charts of a"
-    " kind. All of it is in report.html of the run, opened in a browser; every number is in measurements.csv."
+    " kind and the first five of the sets that carry the result. All of it is in report.html of the run, opened in a browser; every number is in measurements.csv."
 )
 """What a print leaves out; `@media print` in page.css does it."""
 
@@ -211,7 +211,7 @@ def run_figures(run: Run, *, width: str = "column", formats: Sequence[str] = ("p
 
 
 def identity_figures(runs: Sequence[Run], *, formats: Sequence[str] = ("png",)) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of every figure about identities of runs, or tasks of a run, upon each other."""
+    """Yield the name and content of every figure about identities of runs, or tasks of a run, in one drawing."""
     from .media.paper import figure_files
 
     named = named_parts(named_apart(runs) if len(runs) > 1 else runs)

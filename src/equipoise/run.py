@@ -33,13 +33,15 @@ from .runs.folder import RunFolder, default_folder
 from .runs.imported import read_results
 from .runs.manifest import IMPORTED, describe, describe_imported, described
 from .runs.measurements import measurements_frame
-from .runs.tables import column_rows, example_rows, outcome_columns
+from .runs.tables import column_rows, example_rows, outcome_columns, release_tables
 from .scoring.kept_engine import kept_answers
 from .scoring.opening import open_engine
 from .scoring.score_store import ScoreStore
 from .scoring.text_store import TextStore
 from .settings import Settings, fitting
 from .tasks import Task, flag_notes, open_tasks
+
+EXAMPLES = "examples.parquet"
 
 
 @dataclass(frozen=True)
@@ -111,14 +113,16 @@ def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **ch
     """Return the run measured again from disk, without the model: other estimators, groups, level, added metrics."""
     folder = Run(path).folder
     with folder.held():
-        run = Run(folder)
+        examples = {EXAMPLES: folder.content(EXAMPLES)} if EXAMPLES in folder.manifest().files else {}
+        run = Run(folder, held=Held({}, {}, (), contents=examples))
         settings, parts = Settings.again(run.manifest.settings, **choices), list(run.answers())
         # Notes on the earlier measurements are written again where they still hold.
         notes = [note for note in run.manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
-        manifest, examples = with_fields(run.manifest, settings=asdict(settings), notes=notes), run.examples
-        del run  # and with it the table of outcomes, which is as large as all that follows
+        manifest = with_fields(run.manifest, settings=asdict(settings), notes=notes)
+        del run  # and with it the tables, which are as large as all that follows
+        release_tables()
         measured, notes = measured_tables(parts, settings.plan, manifest, shown(progress))
-        return written(folder, measured, manifest, notes, examples=examples)
+        return written(folder, with_fields(measured, contents=examples), manifest, notes)
 
 
 @takes(MeasuringOptions)
@@ -164,7 +168,7 @@ def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest:
     drawn = [(answer.key, answer.sampled) for answer in answers if answer.sampled]
     manifest = with_samples(with_fields(manifest, files=folder.stores()), drawn)
     measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
-    measured.tables["examples.parquet"] = example_rows(union((a.dataset.name, a.dataset.examples) for a in answers))
+    measured.tables[EXAMPLES] = example_rows(union((a.dataset.name, a.dataset.examples) for a in answers))
     if looks := [{**asdict(key), **look.row()} for key, sample in drawn for look in sample.looks]:
         measured.tables["looks.csv"] = pd.DataFrame(looks)
     return written(folder, measured, manifest, notes)

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 from local_parts import free_port, missing
+from survey_raters import new_sqlite
 
 from equipoise.builder.rules.variants import variants_of
 from equipoise.builder.steps import Sentence
+from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.wordlist import HE, SHE
 from equipoise.datasets.builtin import sentences as builtin_sentences
 from equipoise.datasets.pronouns import pronoun_in_form
@@ -45,8 +47,8 @@ def _postgres_program(name: str) -> str | None:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], str]]:
-    """Return a function that gives the address of a new, empty database of a real PostgreSQL, started here."""
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., str]]:
+    """Return a function that gives the address of a new database of a real PostgreSQL: empty, or a copy of another."""
     initdb, server = _postgres_program("initdb"), _postgres_program("postgres")
     if initdb is None or server is None:
         missing("needs PostgreSQL: apt-get install postgresql")
@@ -76,11 +78,11 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], 
     base = f"postgresql://survey@127.0.0.1:{port}"
     made = 0
 
-    def database() -> str:
+    def database(original: str = "template1") -> str:
         nonlocal made
         made += 1
         with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE survey{made}")
+            connection.execute(f"CREATE DATABASE survey{made} TEMPLATE {original.rpartition('/')[2]}")
         return f"{base}/survey{made}"
 
     try:
@@ -102,8 +104,24 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], 
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty database: of SQLite, and of PostgreSQL."""
+def bare_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a database without tables: of SQLite, and of PostgreSQL."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'survey.sqlite'}"
     return str(request.getfixturevalue("postgres")())
+
+
+@pytest.fixture(scope="session")
+def postgres_tables(postgres: Callable[..., str]) -> str:
+    """Return the address of a PostgreSQL database with all tables, to copy."""
+    url = postgres()
+    SurveyDatabase(url).close()
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty survey, whose tables were made once: of SQLite, and of PostgreSQL."""
+    if request.param == "sqlite":
+        return new_sqlite(tmp_path / "survey.sqlite")
+    return str(request.getfixturevalue("postgres")(request.getfixturevalue("postgres_tables")))

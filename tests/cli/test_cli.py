@@ -29,8 +29,8 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_command_has_help(equipoise: Command, command: tuple[str, ...], tmp_path: Path) -> None:
-    result = equipoise(*command, "--help", cwd=tmp_path)
+def test_every_command_has_help(forked: Command, command: tuple[str, ...], tmp_path: Path) -> None:
+    result = forked(*command, "--help", cwd=tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
     assert "Usage: " in result.stdout
     for option in COMMANDS[command]:

@@ -15,9 +15,9 @@ Result = subprocess.CompletedProcess[str]
 Command = Callable[..., Result]
 
 
-def test_a_report_prints_the_same_without_the_model(equipoise: Command, audited: tuple[Path, Result]) -> None:
+def test_a_report_prints_the_same_without_the_model(forked: Command, audited: tuple[Path, Result]) -> None:
     folder, result = audited
-    again = equipoise("report", folder.name, cwd=folder.parent)
+    again = forked("report", folder.name, cwd=folder.parent)
     assert (again.returncode, again.stderr, again.stdout) == (0, "", result.stdout)
 
 

@@ -38,6 +38,11 @@ def test_a_run_is_shown_as_what_was_asked_for(run: Path, tmp_path: Path) -> None
     assert before == b"" or before[:15] == (run / "report.html").read_bytes()[:15]
 
 
+def test_notes_on_undefined_metrics_are_printed_with_all_the_rest(planted_run: Path) -> None:
+    assert "are not defined for some occupations" not in made(planted_run)
+    assert "are not defined for some occupations" in made(planted_run, "--all")
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

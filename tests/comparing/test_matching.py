@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_rows_that_share_a_cluster_in_either_run_are_resampled_together() -> Non
 
 
 def test_runs_on_other_sentences_are_refused_unless_intersected(make_run: Callable[..., Path], mild_run: Path) -> None:
-    fewer = make_run("fewer", limit=40, strength=1.0, bias=1.2)
+    fewer = make_run("fewer", limit=40, by=[], strength=1.0, bias=1.2)
     with pytest.raises(EquipoiseError, match=r"80 of up to 160 are the same sentences.*--intersect"):
         compare([fewer, mild_run])
     both = compare([fewer, mild_run], Choices(permutations=50, resamples=50, intersect=True))
@@ -68,8 +69,8 @@ def test_runs_on_other_sentences_are_refused_unless_intersected(make_run: Callab
     assert "80 items of builtin" in comparison_page(both)
 
 
-def test_the_same_id_with_another_text_is_another_item(make_run: Callable[..., Path], mild_run: Path) -> None:
-    changed = make_run("changed", strength=1.6, bias=0.3)
+def test_the_same_id_with_another_text_is_another_item(mild_run: Path, tmp_path: Path) -> None:
+    changed = shutil.copytree(mild_run, tmp_path / "changed")
     examples = Run(changed).examples
     examples.loc[0, "text"] = "Quite another sentence."
     Run(changed).folder.add({"examples.parquet": examples})

@@ -8,7 +8,7 @@ import pytest
 
 from equipoise.datasets.columns import map_columns
 from equipoise.records import DatasetError
-from equipoise.runs.tables import FLAGS, LISTS, NUMBERS, OPTIONAL_LISTS, TEXTS
+from equipoise.runs.checked_tables import FLAGS, LISTS, NUMBERS, OPTIONAL_LISTS, TEXTS
 
 
 def test_a_group_cannot_have_the_name_of_a_column_of_the_outcomes() -> None:

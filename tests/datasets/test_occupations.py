@@ -82,3 +82,13 @@ def test_mentions_cut_out_of_the_text_are_the_names(words: list[str]) -> None:
 def test_a_third_person_is_one_that_the_pronoun_could_mean(text: str, people: list[str]) -> None:
     assert third_people(text, ("nurse", "physician")) == people
     assert third_people(text, people) == []
+
+
+PIECES = ("the nurse", "The Nurse", " a PATIENT", "nurse-", "Teacher", "co-", " ", ".", "İ", "ſ", "\u212a")
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
+def test_texts_in_ascii_are_searched_as_all_others_are(text: str) -> None:
+    """An accent at the end makes the search take the way of other texts, and nothing else."""
+    assert mentions(text) == mentions(f"{text} é")
+    assert third_people(text, ["nurse"]) == third_people(f"{text} é", ["nurse"])

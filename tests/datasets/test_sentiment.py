@@ -67,7 +67,9 @@ def test_an_imbalance_or_a_repeat_is_a_fault() -> None:
 
 
 def test_a_model_that_is_right_and_treats_all_alike_has_ucerf_1(tmp_path) -> None:
-    run = audit("planted:strength=3,bias=0", "sentiment", task=["next-word", "mcq"], out=tmp_path / "run", resamples=20)
+    run = audit(
+        "planted:strength=3,bias=0", "sentiment", task=["next-word", "mcq"], by=[], out=tmp_path / "run", resamples=20
+    )
     rows = run.measurements.set_index(["task", "metric", "group"])["value"]
     for task in ("next-word", "mcq"):
         assert rows[task, "ucerf", "type=resolvable"] == rows[task, "accuracy", "all"] == pytest.approx(1)

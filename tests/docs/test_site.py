@@ -33,6 +33,7 @@ def test_a_page_that_differs_from_the_code_is_reported(tmp_path: Path) -> None:
     assert "docs/metrics.md is out of date" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}

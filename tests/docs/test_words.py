@@ -29,6 +29,7 @@ PHRASES = {
     r"\bso turned\b|\bwhat has no value\b|\bno value of these\b|\bmore groups? \(": "say what is missing where",
     r"\bThe same of an?\b|\bchose nobody\b|\bprocess of that number\b|\bHow far a suite\b": "a plain sentence",
     r"\bwith he - with she\b": "with he minus with she",
+    r"\bupon\b|\bamid\b": "on, in one drawing, while",
     r"\bkeeps? the rules\b|\brequirements are kept\b": "passes",
 }
 """Phrase -> what to write instead."""

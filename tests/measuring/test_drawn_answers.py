@@ -19,7 +19,7 @@ from equipoise.topics.wordings import drawn_answer
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("runs") / "planted"
-    return equipoise.audit("planted:strength=1,bias=0.4", limit=60, out=out, resamples=30, progress=False)
+    return equipoise.audit("planted:strength=1,bias=0.4", limit=60, by=[], out=out, resamples=30, progress=False)
 
 
 def two_sets(probs: np.ndarray) -> Outcomes:
@@ -57,7 +57,7 @@ def test_expectations_are_exact_and_single_draws_scatter_as_binomials_do(run: Ru
 
 def test_a_model_without_bias_has_none_at_any_temperature(tmp_path: Path) -> None:
     run = equipoise.audit(
-        "planted:strength=1.5,bias=0,noise=0", limit=60, out=tmp_path / "run", resamples=2, progress=False
+        "planted:strength=1.5,bias=0,noise=0", limit=60, by=[], out=tmp_path / "run", resamples=2, progress=False
     )
     rows = [row for row in drawn_answers(run.parts[0].outcomes, [0.5, 1.0, 2.0], draws=20) if row.temperature]
     assert {row.kind for row in rows} == {"type1", "type2"}

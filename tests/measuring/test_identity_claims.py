@@ -29,12 +29,40 @@ def test_what_clusters_add_is_the_measurement_and_each_has_one_corrected_p() -> 
         *("confidence_disparity", "confidence_drop", "double_disadvantage", "disadvantage_interaction"),
     }
     for name, units in claims.items():
-        assert abs(units.sum()) == pytest.approx(abs(rows[name].value), abs=1e-9), name
-        assert len(units) == int(items.clusters.max()) + 1
+        if "attribute" not in name[1] or "marker" in name[1]:
+            assert abs(units.sum()) == pytest.approx(abs(rows[name].value), abs=1e-9), name
+        assert units.shape[-1] == int(items.clusters.max()) + 1
         assert 0 < rows[name].estimate.p <= rows[name].estimate.p_corrected <= 1
     for name, row in rows.items():
         if name[0] in CLAIMED and "marker" in row.parts and "gender" not in row.parts:
             assert name in claims, "every marker that a sentence may name is tested"
+        if name[0] == "confidence_disparity":
+            assert name in claims, "every disparity that a table may mark is tested"
+
+
+def test_a_disparity_is_claimed_of_genders_markers_and_their_crossing() -> None:
+    items, rows = marked("lead=0.4,lead:old=-0.2,lead:female=-0.1,lead:old*female=-0.05,sentence=0.2,noise=0.2")
+    claims = {claim.name: claim.units for claim in identity_claims(items)}
+    for way in ("R", "C"):
+        at = f"attribute=age,augmentation={way}"
+        names = [f"gender={gender},marker={marker}" for gender in ("female", "male") for marker in ("old", "young")]
+        means = np.reshape([rows["confidence", f"{at},{name},type=type2"].value for name in names], (2, 2))
+        gender, marker, crossing = claims["confidence_disparity", f"{at},type=type2"].sum(axis=1)
+        assert gender == pytest.approx(means[0].mean() - means[1].mean())
+        assert marker == pytest.approx(means[:, 0].mean() - means[:, 1].mean())
+        assert crossing == pytest.approx(means[0, 0] - means[0, 1] - means[1, 0] + means[1, 1])
+
+
+def test_of_more_than_two_markers_each_is_against_the_others() -> None:
+    how = recipe(augmentations=["R"], attributes=["race", "non-demographic"])
+    data = identity_dataset(open_dataset("builtin").limited(60), how)
+    items, rows = planted_items("lead=0.4,noise=0.2", data, Plan([], resamples=50))
+    claims = {claim.name: claim.units for claim in identity_claims(items) if claim.name[0] == "confidence_disparity"}
+    race = "attribute=race,augmentation=R,type=type2"
+    # One row for he and she, one for each of four markers, and one for each crossing of the two.
+    assert len(claims["confidence_disparity", race]) == 1 + 4 + 4
+    neutral = "confidence_disparity", race.replace("race", "non-demographic")
+    assert neutral in rows and neutral not in claims, "markers without a side make no claim"
 
 
 def test_a_cluster_with_one_side_adds_nothing_where_the_sides_are_alike() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import math
 
+from rich.console import Console
 from sample_charts import estimate
 
+from equipoise.media import markdown, notebook, paper, terminal
 from equipoise.media.cells import NOTHING, estimate_of, plain, words
 from equipoise.records import Measurement
 from equipoise.records.showing import Cell, Column, Row, Table
@@ -57,3 +60,20 @@ def test_folded_rows_and_headings() -> None:
     assert plain(table).rows == [["of these"], ["x", "1"], ["y", "2"]]
     assert plain(table, every=False).rows == [["of these"], ["x", "1"]]
     assert plain(table).picked([1]).rows == [["of these"], ["1"], ["2"]]
+
+
+def test_what_stands_out_is_bold_in_every_medium_that_has_bold() -> None:
+    rows = [Row(("large", Cell(estimate(0.5), strong=True))), Row(("small", Cell(estimate(0.1))))]
+    table = Table("", (Column("what", words=True), Column("value")), rows, "sizes")
+    assert markdown.draw(table).splitlines()[2:4] == [
+        r"| large | **0.500 \[0.400, 0.600\]** | 40 |",
+        r"| small | 0.100 \[0.000, 0.200\] | 40 |",
+    ]
+    assert r"large & \textbf{0.500 {[}0.400, 0.600{]}} & 40" in paper.latex(plain(table))
+    assert "<td><b>0.500 [0.400, 0.600]</b></td>" in notebook.draw(table) and notebook.draw(table).count("<b>") == 1
+    assert "**" not in (sheet := paper.comma_separated(plain(table))) and "0.500 [0.400, 0.600]" in sheet
+    out = io.StringIO()
+    Console(file=out, width=80, force_terminal=True, color_system="standard").print(terminal.draw(table))
+    large, small = out.getvalue().splitlines()[-2:]
+    assert "\x1b[1m0.500 [0.400, 0.600]" in large and "\x1b[1m" not in small
+    assert plain(table).picked([0, 1]).rows[0][1] == "0.500 [0.400, 0.600]"

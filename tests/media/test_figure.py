@@ -14,33 +14,39 @@ from sample_charts import EVERY, heatmap
 
 from equipoise.media.figure import WIDTHS, figure, files, saved
 from equipoise.records import EquipoiseError
-from equipoise.records.showing import Chart, Dot, Square, value_of
+from equipoise.records.showing import Axis, Chart, Dot, Heat, Panel, Square, value_of
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("chart", EVERY.values(), ids=EVERY)
-def test_every_file_is_exactly_as_wide_as_asked_with_its_fonts_inside(chart: Chart, width: str) -> None:
-    drawn = dict(files(chart, ("pdf", "svg", "png"), width))
-    inches = WIDTHS[width]
-    box = re.findall(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+)", drawn["pdf"])
-    assert float(box[0][0]) == pytest.approx(72 * inches, abs=0.01) and float(box[0][1]) < 72 * 11
-    assert b"/FontFile2" in drawn["pdf"] or chart.topic == "squares"
-    assert Image.open(io.BytesIO(drawn["png"])).width == round(300 * inches)
+def test_every_pdf_is_exactly_as_wide_as_asked_with_its_fonts_inside(chart: Chart, width: str) -> None:
+    ((_, content),) = files(chart, ("pdf",), width)
+    box = re.findall(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+)", content)
+    assert float(box[0][0]) == pytest.approx(72 * WIDTHS[width], abs=0.01) and float(box[0][1]) < 72 * 11
+    assert b"/FontFile2" in content or chart.topic == "squares"
+
+
+@pytest.mark.parametrize("width", ["column", pytest.param("page", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("chart", EVERY.values(), ids=EVERY)
+def test_every_picture_is_exactly_as_wide_as_asked_and_nothing_is_cut_off(chart: Chart, width: str) -> None:
+    drawn, inches = dict(files(chart, ("svg", "png"), width)), WIDTHS[width]
+    picture = Image.open(io.BytesIO(drawn["png"]))
+    assert picture.width == round(300 * inches) and not cut_off(picture)
     root = ElementTree.fromstring(drawn["svg"])
     assert float(str(root.get("width")).removesuffix("pt")) == pytest.approx(72 * inches)
     assert not list(root.iter("{http://www.w3.org/2000/svg}text")), "letters are outlines"
 
 
+def cut_off(picture: Image.Image) -> bool:
+    """Return whether something may go beyond the figure: left and right are not the background from top to bottom."""
+    grey = picture.convert("L")
+    sides = (grey.crop((left, 0, left + 1, grey.height)) for left in (0, grey.width - 1))
+    return any(side.getextrema()[0] <= 200 for side in sides)
+
+
 @pytest.mark.parametrize("chart", EVERY.values(), ids=EVERY)
-@pytest.mark.parametrize("width", [*WIDTHS, 5.0])
-def test_nothing_is_cut_off(chart: Chart, width: str | float) -> None:
-    drawn = figure(chart, width)
-    # A border of background all around says that nothing goes beyond the figure.
-    picture = Image.open(io.BytesIO(saved(drawn, dpi=100))).convert("L")
-    edges = [
-        picture.crop(box) for box in ((0, 0, 1, picture.height), (picture.width - 1, 0, picture.width, picture.height))
-    ]
-    assert all(edge.getextrema()[0] > 200 for edge in edges)
+def test_nothing_is_cut_off_at_another_width(chart: Chart) -> None:
+    assert not cut_off(Image.open(io.BytesIO(saved(figure(chart, 5.0), dpi=100))))
 
 
 @pytest.mark.parametrize("name", ["rows", "scatter"])
@@ -85,6 +91,25 @@ def test_a_name_with_a_dollar_sign_is_not_mathematics() -> None:
     chart = replace(EVERY["rows"], title="$x_1$ and $")
     assert figure(chart, title=True).texts[0].get_text() == "$x_1$ and $"
     assert saved(figure(chart, title=True))
+
+
+def test_a_long_title_has_several_lines_inside_the_figure() -> None:
+    chart = replace(EVERY["rows"], title="Confidence of planted:lead=0.3 by occupation and identity, resolvable, " * 2)
+    drawn = figure(chart, title=True)
+    assert " ".join(text.get_text() for text in drawn.texts[:2]) == chart.title.strip()
+    right = [text.get_window_extent().x1 for text in drawn.texts[:2]]
+    assert max(right) < drawn.bbox.x1
+    once = figure(replace(chart, title="short"), title=True)
+    assert drawn.get_figheight() > once.get_figheight(), "lines get room of their own"
+
+
+def test_names_of_an_axis_have_their_tones() -> None:
+    panel = Panel(
+        [Heat(0, 0, 0.5), Heat(1, 0, 0.1)], Axis.of_names(["a", "b"], tones=["he", "she"]), Axis.of_names(["x"])
+    )
+    (axes,) = figure(Chart("", [panel], "map")).axes[:1]
+    first, second = (label.get_color() for label in axes.get_xticklabels())
+    assert first != second
 
 
 def test_unknown_widths_and_formats_are_one_sentence() -> None:

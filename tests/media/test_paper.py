@@ -126,6 +126,14 @@ def test_hostile_names_break_no_table(hostile_run: Path) -> None:
         assert "/" not in file_stem(table.name) and ".." not in file_stem(table.name)
 
 
+def test_latex_has_the_letters_up_to_latin_extended_a_and_no_other() -> None:
+    letters = [chr(code) for code in range(0xA0, 0x2000) if chr(code).isalpha()]
+    table = PlainTable("", [PlainColumn("a", words=True), PlainColumn("b")], [["".join(letters), ""]], name="letters")
+    (shown,) = re.findall(r"^(.*) & ", latex(table).partition("\\midrule")[2], re.M)
+    last = "\N{LATIN SMALL LETTER LONG S}"  # of the block Latin Extended-A
+    assert dict(zip(letters, shown, strict=True)) == {letter: letter if letter <= last else "?" for letter in letters}
+
+
 @given(st.lists(st.text(max_size=30), min_size=2, max_size=2))
 def test_any_text_at_all_is_a_cell(cells: list[str]) -> None:
     table = PlainTable(cells[0], [PlainColumn("a", words=True), PlainColumn("b")], [cells], name="any")

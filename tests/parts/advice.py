@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import equipoise
@@ -16,15 +17,16 @@ NAMES = "ask|audit|build|compare|data|export|gate|import|init|list|plan|report|s
 BARE = re.compile(rf"(?<!`)\b(equipoise (?:{NAMES})\b[^`\n;)<]*)")
 
 
-def templates() -> set[tuple[str, str]]:
+@cache
+def templates() -> frozenset[tuple[str, str]]:
     """Return every recommended command with its file; {} is where a message has a value."""
-    return {
+    return frozenset(
         (file.relative_to(PACKAGE).as_posix(), command)
         for file in sorted(PACKAGE.rglob("*"))
         if file.suffix == ".py" or file.suffix in DATA
         for text in _texts(file)
         for command in commands_in(text)
-    }
+    )
 
 
 def commands_in(text: str) -> list[str]:

@@ -118,7 +118,7 @@ ENGINES = {
 INTRO = f"""# What is said of twelve models of known truth
 
 A *planted* engine is not a language model: it answers with a behaviour of known size. So it shows whether the first
-lines of a report are true. Each one below is audited on the built-in sentences (`--limit 160`, but for "Three sets"
+lines of a report are true. Each one below is audited on the built-in sentences (`--limit 160`, except "Three sets"
 and "One occupation"); the answers of three are written as a table and imported, as those of another tool. First comes
 the verdict, as terminal, page, notebook, card, JSON, trackers, leaderboards, comparisons and
 `equipoise.summary(run)` have it, then the findings under it. The last line is what

@@ -23,6 +23,7 @@ from equipoise.builder.verdict.votes import Vote
 TOKEN = "an administrator's token of 128 bits"
 TEST = read_test(None)
 SHORT = EntranceTest(TEST.pool[:1])
+"""One question: what most surveys of tests begin with."""
 YES, NO = ("yes", "yes", "yes"), ("no", "", "")
 NAMES = ("coherent", "first", "second")
 SITE = "http://survey.test"
@@ -34,7 +35,7 @@ class Browser(TestClient):
     def enter(self, invitation: str, **fields: str) -> Any:
         return self.post(f"/enter/{invitation}", data={"agree": "yes", **fields})
 
-    def take_test(self, test: EntranceTest = TEST, *, right: int = 1000) -> str:
+    def take_test(self, test: EntranceTest = SHORT, *, right: int = 1000) -> str:
         """Answer the entrance test, the first questions right; return the page after it."""
         answers = {question.text: question.answer for question in test.pool}
         number, page = 0, self.get("/work").text
@@ -79,12 +80,12 @@ def heading_of(page: str) -> str:
 
 def site(database: SurveyDatabase, payments: PaymentMap | None = None, **options: Any) -> Callable[[], Browser]:
     """Return a function that opens a new browser at the survey."""
-    settings = {"limits": UNLIMITED, "site": Site(SITE), "test": TEST, "admin_token": TOKEN} | options
+    settings = {"limits": UNLIMITED, "site": Site(SITE), "test": SHORT, "admin_token": TOKEN} | options
     app = survey_app(database, SurveyOptions(**settings), payments)
     return lambda: Browser(app, base_url=SITE)
 
 
-def passed(database: SurveyDatabase, browser: Browser, test: EntranceTest = TEST) -> Browser:
+def passed(database: SurveyDatabase, browser: Browser, test: EntranceTest = SHORT) -> Browser:
     """Return the browser of a rater who has passed the entrance test."""
     browser.enter(database.raters.invite(1)[0])
     browser.take_test(test)
@@ -101,7 +102,7 @@ ENDINGS = {
 def panel(tmp_path: Path, database: SurveyDatabase, **options: Any) -> tuple[Callable[[], Browser], PaymentMap]:
     """Return a survey that a panel may enter, and the map of its ids."""
     payments = PaymentMap(tmp_path / "panel.sqlite")
-    return site(database, payments, test=SHORT, panel=PanelOptions(True, **{**ENDINGS, **options})), payments
+    return site(database, payments, panel=PanelOptions(True, **{**ENDINGS, **options})), payments
 
 
 def come(browser: Browser, address: str) -> int:

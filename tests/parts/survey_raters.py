@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +25,21 @@ def vote(coherent: bool | None, first: bool | None = None, second: bool | None =
 
 
 YES = vote(True, True, True)
+
+
+@cache
+def _made() -> bytes:
+    """Return an empty database of SQLite with all tables: making them takes longer than most tests of a survey."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.sqlite"
+        SurveyDatabase(f"sqlite:///{path}").close()
+        return path.read_bytes()
+
+
+def new_sqlite(path: Path) -> str:
+    """Return the address of an empty survey, made here."""
+    path.write_bytes(_made())
+    return f"sqlite:///{path}"
 
 
 class Person(NamedTuple):
@@ -62,7 +79,7 @@ def votes_for(sentence: Sentence, *, flipped: bool = False, count: int = 4, orig
 
 def survey_of(path: Path, sentences: list[Sentence], answers: list[Answer]) -> str:
     """Make a database with these answers, as if raters had given them; return its address."""
-    url = f"sqlite:///{path}"
+    url = new_sqlite(path)
     database = SurveyDatabase(url)
     database.load(sentences)
     ids = {answer.rater for answer in answers}

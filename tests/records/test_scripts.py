@@ -54,3 +54,11 @@ def test_words_are_compared_without_casing_and_encoding() -> None:
     assert lowered("İSMAİL") == "ismail" and len(lowered("İ")) == 1
     assert is_word("वह") and is_word("उसे") and not is_word("he she") and not is_word("") and not is_word("7")
     assert (space_before("护士"), space_before("nurse"), space_before("")) == ("", " ", " ")
+
+
+@given(
+    st.text(st.sampled_from("heHE -x."), max_size=20), st.sampled_from(["he", "He", "eh", "h", "x-h"]), st.booleans()
+)
+def test_texts_in_ascii_are_searched_as_all_others_are(text: str, word: str, hyphens: bool) -> None:
+    """An accent at the end makes the search take the way of other texts, and nothing else."""
+    assert find_word(text, word, hyphens=hyphens) == find_word(f"{text} é", word, hyphens=hyphens)

@@ -139,13 +139,14 @@ ADDING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ADDING)
 def test_a_report_that_adds_files_is_killed_without_harm(kind: str, finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     _replayed(folder, ("report", folder, "--as", kind, *ADDING[kind]), tmp_path)
 
 
-@pytest.mark.parametrize("command", ["report", "study"])
+@pytest.mark.parametrize("command", ["report", pytest.param("study", marks=pytest.mark.slow)])
 def test_a_killed_calibration_leaves_the_old_or_the_new_tables(command: str, pairs: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(pairs, tmp_path / "run"))
     study = ("study", "calibration", folder, "--splits", "2", "--method", "platt", "--quiet")

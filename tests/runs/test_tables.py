@@ -23,7 +23,7 @@ from equipoise.records import (
     SentencePair,
 )
 from equipoise.runs.folder import RunFolder
-from equipoise.runs.tables import SUMMARIES, group_names, outcomes_from_frame
+from equipoise.runs.tables import SUMMARIES, outcomes_from_table
 from equipoise.scoring.engine import Engine
 from equipoise.tasks import open_task
 
@@ -70,7 +70,7 @@ def test_outcomes_survive_the_disk_to_the_bit(kept: Outcomes, tmp_path: Path) ->
     derived = {name: np.zeros(len(kept)) for name in ("correct", "perplexity", "candidate_mass")}
     table = outcomes_frame(key, kept, derived)
     folder.commit({"outcomes.parquet": table}, MANIFEST)
-    back = outcomes_from_frame(folder.frame("outcomes.parquet"), list(kept.groups))
+    back = outcomes_from_table(folder.table("outcomes.parquet", folder.content("outcomes.parquet")), list(kept.groups))
     for name in ("example_id", "variant", "set_id", "cluster_id", "sides", "gold", "stereotype", "answerable", "flags"):
         assert getattr(back, name).tolist() == getattr(kept, name).tolist(), name
     for name in ("probs", "logprobs"):
@@ -90,7 +90,9 @@ def test_examples_keep_their_groups(tmp_path: Path) -> None:
     back = folder.frame("examples.parquet")
     assert [json.loads(groups) for groups in back["groups"]] == [dict(example.groups) for example in examples]
     assert [None if pd.isna(gold) else int(gold) for gold in back["gold"]] == [example.gold for example in examples]
-    assert set(group_names(back)) == {name for example in examples for name in example.groups}
+    assert set(folder.group_names(folder.table("examples.parquet", folder.content("examples.parquet")))) == {
+        name for example in examples for name in example.groups
+    }
 
 
 def test_a_sentence_pair_is_kept_with_its_example() -> None:

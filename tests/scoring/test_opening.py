@@ -55,6 +55,15 @@ def test_options_reach_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert now.chat_time > asked.chat_time, "every process of an engine is given the same time"
 
 
+@pytest.mark.parametrize("device", ["all", "cpu,cpu"])
+def test_several_devices_are_for_real_models(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "SCHEMES", {name: lambda rest, _: rest for name in ("planted", "hf")})
+    monkeypatch.setattr(opening, "_open_on_several", lambda spec, _: f"several: {spec}")
+    options = EngineOptions(device=device)
+    assert open_engine("planted:bias=1", options) == "bias=1"
+    assert open_engine("hf:my/planted", options) == "several: hf:my/planted"
+
+
 def test_an_unknown_scheme_is_told_which_there_are() -> None:
     with pytest.raises(EquipoiseError, match="unknown engine 'olama'; known: default, ensemble, gguf, hf, planted"):
         open_engine("olama:llama3")

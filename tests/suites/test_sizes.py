@@ -52,7 +52,7 @@ def test_a_requirement_far_from_the_true_value_is_settled_sooner() -> None:
 
 
 def test_widths_and_spread_come_from_an_earlier_run(make_run: Callable[..., Path]) -> None:
-    folder = make_run("noisy", limit=510, strength=1.0)
+    folder = make_run("noisy", limit=510, by=[], strength=1.0)
     amount = parse_amount("ucerf[type=type2]=0.05")
     wish = Wish("width", amount, amount.bound)
     row = one(wish, like=Run(folder))

@@ -177,6 +177,7 @@ def test_a_sum_of_rounded_probabilities_is_never_above_one() -> None:
 def test_reasoning_needs_at_least_one_token() -> None:
     with pytest.raises(EquipoiseError, match="reasoning_tokens must be at least 1, not 0"):
         ChainOfThought(budget=0)
+    assert ChainOfThought(budget=1).budget == 1
 
 
 def test_an_engine_that_cannot_write_says_so(tmp_path: Path) -> None:

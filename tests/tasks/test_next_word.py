@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from run_tables import outcomes_frame
+from run_tables import outcomes_table
 
 from equipoise.datasets.identity import augment, recipe
 from equipoise.records import ABSENT, DatasetError, EquipoiseError, Example, Prompt, Score
-from equipoise.runs.tables import outcomes_from_frame
+from equipoise.runs.tables import outcomes_from_table
 from equipoise.tasks.next_word import NextWord
 from equipoise.tasks.wording import Shots
 
@@ -222,8 +222,8 @@ def test_it_survives_the_run_folder_and_a_choice_of_rows() -> None:
     task, examples, prompts = asked("R")
     outcomes = task.outcomes(examples, prompts, scored(prompts, [0.2, 0.3, 0.25]))
     derived = {name: np.zeros(len(outcomes)) for name in ("correct", "perplexity", "candidate_mass")}
-    table = outcomes_frame({"model": "m", "dataset": "d", "task": "t"}, outcomes, derived)
-    again = outcomes_from_frame(table, list(outcomes.groups))
+    table = outcomes_table({"model": "m", "dataset": "d", "task": "t"}, outcomes, derived)
+    again = outcomes_from_table(table, list(outcomes.groups))
     assert again.logprobs_with_marker == pytest.approx(outcomes.logprobs_with_marker)
     assert again.take(np.array([1])).logprobs_with_marker.shape == (1, 2)
 

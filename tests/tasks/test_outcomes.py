@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from run_tables import outcomes_frame
+from run_tables import outcomes_table
 
 from equipoise.datasets.identity import augment, recipe
 from equipoise.records import DatasetError, Example, ModelError, Outcomes, Prompt, Score, ScoreLimits
-from equipoise.runs.tables import outcomes_from_frame
+from equipoise.runs.tables import outcomes_from_table
 from equipoise.tasks.chain_of_thought import ChainOfThought
 from equipoise.tasks.multiple_choice import MultipleChoice
 from equipoise.tasks.next_word import NextWord
@@ -42,8 +42,8 @@ def scored(prompts: list[Prompt], *, sampled: bool = False) -> list[Score]:
 def kept(outcomes: Outcomes) -> Outcomes:
     """Return the outcomes as a run folder gives them back, which must be the same."""
     derived = {name: np.zeros(len(outcomes)) for name in ("correct", "perplexity", "candidate_mass")}
-    frame = outcomes_frame({"model": "m", "dataset": "d", "task": "t"}, outcomes, derived)
-    again = outcomes_from_frame(frame, list(outcomes.groups))
+    table = outcomes_table({"model": "m", "dataset": "d", "task": "t"}, outcomes, derived)
+    again = outcomes_from_table(table, list(outcomes.groups))
     assert outcomes.limits is not None and again.limits is not None
     assert set(again.limits.tables) == set(outcomes.limits.tables)
     for name, table in outcomes.limits.tables.items():
@@ -93,9 +93,9 @@ def test_exact_scores_have_no_limits_and_a_run_has_no_column_for_them() -> None:
     outcomes = task.outcomes([BAKER], prompts, exact)
     assert outcomes.limits is None
     derived = {name: np.zeros(1) for name in ("correct", "perplexity", "candidate_mass")}
-    frame = outcomes_frame({"model": "m", "dataset": "d", "task": "t"}, outcomes, derived)
-    assert not [name for name in frame if "prob_" in name or "counts" in name]
-    assert outcomes_from_frame(frame, list(outcomes.groups)).limits is None
+    table = outcomes_table({"model": "m", "dataset": "d", "task": "t"}, outcomes, derived)
+    assert not [name for name in table.column_names if "prob_" in name or "counts" in name]
+    assert outcomes_from_table(table, list(outcomes.groups)).limits is None
 
 
 def test_pmi_refuses_to_divide_by_what_is_not_known() -> None:

@@ -13,7 +13,9 @@ from kept_texts import assert_kept
 from pages import Opened, number_of_cases, values
 from playwright.sync_api import expect
 
+from equipoise.datasets.pronouns import PRONOUNS
 from equipoise.report import write_run_page
+from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.topics.cases import case_section
 from equipoise.topics.flips import set_fates
@@ -46,6 +48,16 @@ def test_the_first_screen_counts_the_sets_and_draws_each(opened: Opened, page: P
     signed = part.pairs[part.pairs["type"] == "type1"].sort_values("u_signed").iloc[0]
     assert f"{signed['u']:.3f}" == tab.locator(".worst .u b").inner_text()
     assert tab.locator(".worst .sentence").bounding_box()["y"] < 900, "on the first screen"
+
+
+def test_a_cloze_shows_the_pronouns_that_it_asked_for_not_the_people(opened: Opened, tmp_path: Path) -> None:
+    run = audit("planted:strength=1,bias=1,noise=1", task="cloze", limit=12, resamples=20, out=tmp_path / "run")
+    (row,) = run.parts[0].items.head(1).itertuples()
+    tab = opened(write_run_page(run), f"#case={row.set_id}")
+    detail = tab.locator("#case-detail")
+    names = [name.split()[0] for name in detail.locator(".bar-name").all_inner_texts()]
+    assert names == [PRONOUNS[row.form][side] for side in ("male", "female")]
+    assert detail.locator(".bar-value").all_inner_texts() == [f"{p:.1%}" for p in row.probs]
 
 
 @pytest.mark.slow

@@ -11,7 +11,9 @@ from equipoise import audit
 from equipoise.records.showing import Chart, Dot
 from equipoise.report import run_page
 from equipoise.runs.run import Run
-from equipoise.topics.decisions import decisions, summary
+from equipoise.topics import decisions as topic
+from equipoise.topics.decisions import decisions, leading_chart, summary
+from equipoise.topics.first_screen import leading_picture
 
 DATA = {
     "candidates": ["yes", "no"],
@@ -39,6 +41,21 @@ def test_every_group_has_a_dot_at_its_lean_in_the_order_of_the_data(run: Run) ->
         row = measured.get("good_lean", group=dot.label, type="open")
         assert row is not None and dot.x == row.estimate
     assert dots[0].x.value > 0 > dots[1].x.value  # type: ignore[union-attr]
+
+
+def test_the_first_picture_is_of_the_groups_furthest_from_the_mean(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (part,) = run.parts
+    whole, picture = leading_chart(part), leading_picture(part)
+    assert whole is not None and picture is not None and picture.title == whole.title
+    assert picture.topic == "", "it is published by its own section"
+    monkeypatch.setattr(topic, "LEADING", 2)
+    some = leading_chart(part)
+    assert some is not None and "The 2 of 3 groups furthest from 0" in some.caption
+    dots = [mark for mark in some.panels[0].marks if isinstance(mark, Dot)]
+    leans = {name: part.measured.get("good_lean", group=name, type="open").value for name in ("Rome", "Oslo", "Lima")}
+    furthest = sorted(leans, key=lambda name: -abs(leans[name]))[:2]
+    assert [dot.label for dot in dots] == sorted(furthest, key=lambda name: -leans[name])
+    assert [dot.y for dot in dots] == [0.0, 1.0] and list(some.panels[0].y.names) == [dot.label for dot in dots]
 
 
 def test_the_terminal_and_the_page_show_them(run: Run) -> None:

@@ -50,9 +50,16 @@ def test_of_sentence_pairs_it_is_the_surest_against_people(cloze_runs: tuple[Pat
     assert shown.example == case_link(surest["set_id"], str(pairs), surest["variant"] or "")
 
 
+def test_of_sentence_pairs_without_labels_it_is_the_surest_of_all(tmp_path: Path) -> None:
+    (part,) = audit("planted:strength=1,bias=1,noise=1", task="cloze", limit=40, resamples=20, out=tmp_path).parts
+    (shown,) = examples(part)
+    surest = part.items.iloc[max(range(len(part.items)), key=lambda at: max(part.items["probs"].iloc[at]))]
+    assert shown.text == "Surest of all" and shown.example == case_link(surest["set_id"], str(part), "")
+
+
 @pytest.mark.parametrize("bias", [1.5, -1.5])
 def test_a_bias_against_the_stereotype_has_an_example_against_it(bias: float, tmp_path: Path) -> None:
-    run = audit(f"planted:strength=1,bias={bias},noise=0.5", limit=80, resamples=50, out=tmp_path)
+    run = audit(f"planted:strength=1,bias={bias},noise=0.5", limit=80, resamples=50, by=[], out=tmp_path)
     (part,) = run.parts[:1]
     fates = {case_link(row.set_id, str(part), row.variant): row.fate for row in set_table(part).itertuples()}
     (shown,) = examples(part)

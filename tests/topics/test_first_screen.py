@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from kept_texts import assert_kept
 
@@ -114,7 +116,8 @@ def test_the_reliability_diagram_is_the_picture_of_labelled_pairs(cloze_runs: tu
 
 def test_no_picture_of_answers_to_a_question_that_was_not_understood(planted_run: Path) -> None:
     (part,) = Run(planted_run).parts
-    part.run.outcomes["logprobs"] = [[-9.0] * len(row) for row in part.run.outcomes["logprobs"]]
+    little = np.full_like(part.outcomes.logprobs, -9.0)
+    part.__dict__["outcomes"] = replace(part.outcomes, logprobs=little)
     shown = block(part)
     assert not list(shown.every(Chart))
     lead, *others = [finding for finding in shown.every(Finding) if not finding.short]

@@ -8,8 +8,9 @@ from kept_texts import assert_kept
 
 from equipoise import audit
 from equipoise.records import Measurement
-from equipoise.records.showing import Cell, Finding, Table
+from equipoise.records.showing import Cell, Finding, Section, Table
 from equipoise.runs.run import Run
+from equipoise.topics.categories import pairs
 from equipoise.topics.numbers import by_group, headlines, many_groups, metrics, numbers, over_groups, summary
 
 
@@ -55,6 +56,26 @@ def test_groups_have_their_own_rows_and_many_are_only_counted(planted_run: Path)
     (note,) = many_groups(part)
     count = max(len(part.measured.values_of("occupation", kind)) for kind in part.kinds)
     assert note.text == f"{count} values of occupation are in measurements.csv." and note.state == "note"
+
+
+def test_the_control_is_a_check_of_the_run_and_its_own_numbers_are_folded(tmp_path: Path) -> None:
+    data = ["builtin", "gendered:control"]
+    run = audit("planted", data=data, resamples=10, out=tmp_path / "run")
+    own, control = [part for part in summary(run).shown if isinstance(part, Section)]
+    assert (own.folded, control.folded) == (False, True)
+    assert "control of the group word" in [check.name for check in own.every(Finding)]
+    alone = audit("planted", data=data[1:], resamples=10, out=tmp_path / "alone")
+    assert [part.folded for part in summary(alone).shown if isinstance(part, Section)] == [False]
+    assert not pairs(run) and pairs(alone), "a control has he, she and they, but its pairs are not the run's question"
+
+
+def test_groups_are_folded_unless_they_were_asked_for(tmp_path: Path) -> None:
+    for by, folded in ((None, True), (["gender"], False)):
+        run = audit("planted", by=by, limit=10, resamples=10, out=tmp_path / f"{by}")
+        (part,) = [part for part in summary(run).shown if isinstance(part, Section)]
+        groups = [entry for entry in part.shown if isinstance(entry, Section) and list(entry.every(Table))]
+        assert [entry.folded for entry in groups if "By group" in next(entry.every(Table)).title] == [folded]
+        assert any("values of groups are on the page" in note.text for note in part.every(Finding)) == folded
 
 
 def test_metrics_over_groups_are_all_there(planted_run: Path) -> None:

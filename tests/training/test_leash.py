@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from equipoise.training import Questions, candidate_logprobs, open_training_sets
-from equipoise.training.leash import Reference, divergence, own_answers
+from equipoise.training.leash import Reference, divergence, neutral_paragraphs, own_answers
 from equipoise.training.trained_model import load_for_training
 
 
@@ -31,3 +31,8 @@ def test_the_divergence_is_zero_at_the_target_and_grows_away_from_it() -> None:
     raw = torch.log(torch.tensor([[0.07, 0.03], [0.1, 1e-9]]))
     assert divergence(raw, target) == pytest.approx([0.0, 0.0], abs=1e-6)
     assert divergence(torch.zeros(2, 2), target)[1] == pytest.approx(0.6931, abs=1e-4)
+
+
+def test_neutral_paragraphs_are_whole() -> None:
+    paragraphs = neutral_paragraphs()
+    assert len(paragraphs) == 24 and all(text == text.strip() and text.endswith(".") for text in paragraphs)

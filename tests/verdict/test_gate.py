@@ -146,7 +146,7 @@ def test_groups_datasets_and_tasks_are_chosen_in_brackets(planted_run: Path) -> 
 
 
 def test_without_an_interval_nothing_is_kept(make_run: Callable[..., Path]) -> None:
-    run = make_run("open", limit=20)
+    run = make_run("open", limit=20, by=[])
     table = Run(run).measurements
     table.loc[table["metric"] == "eo_sum", ["low", "high"]] = np.nan
     Run(run).folder.add({"measurements.csv": table})
@@ -219,7 +219,7 @@ def test_a_drop_of_identities_is_chosen_by_augmentation_and_attribute(identity_r
 
 
 def test_a_drop_from_other_sentences_is_an_error(make_run: Callable[..., Path], mild_run: Path) -> None:
-    fewer = make_run("shorter", limit=30)
+    fewer = make_run("shorter", limit=30, by=[])
     with pytest.raises(EquipoiseError, match="different items"):
         gate(fewer, [], baseline=mild_run, max_drop=["ucerf=0.02"])
 

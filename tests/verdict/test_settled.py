@@ -55,7 +55,7 @@ def test_page_json_and_checks_say_how_it_stopped_and_what_holds(settled: Path) -
 
 
 def test_an_audit_that_was_not_asked_for_anything_says_nothing_of_it(make_run: Callable[..., Path]) -> None:
-    run = Run(make_run("plain", limit=40))
+    run = Run(make_run("plain", limit=40, by=[]))
     assert not decisions_of(run.parts[0]) and not list(stopping(run.parts[0]))
     assert "What was settled" not in run_page(run)
 

@@ -126,6 +126,18 @@ def test_a_place_that_right_answers_always_have_is_not_told_from_the_sentence() 
     assert _depends(1.0, 0.99), "WinoBias type 2: the referent is the second person"
 
 
+def test_a_few_answers_that_all_name_one_place_show_nothing(sound: Run, tmp_path: Path) -> None:
+    def all_first(rows: pd.DataFrame) -> pd.DataFrame:
+        rows.loc[rows["metric"] == "first_mentioned", ["value", "high"]] = 1.0
+        return rows
+
+    many = checked(changed(sound, tmp_path, measurements=all_first))
+    assert many["place"].state == "invalid", "a run of 64 sets"
+    (tmp_path / "few").mkdir()
+    few = audit(PlantedEngine(strength=3), out=tmp_path / "few" / "run", **QUICK | {"limit": 20})
+    assert "place" not in checked(changed(few, tmp_path / "few", measurements=all_first)), "so few may be chance"
+
+
 def test_ties_are_counted(tmp_path: Path) -> None:
     some = checked(planted(tmp_path / "some", strength=3, bias=0))["ties"]
     ambiguous = int((Run(tmp_path / "some" / "run").outcomes["type"] == "type1").sum())

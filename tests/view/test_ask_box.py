@@ -98,6 +98,24 @@ def test_the_tokens_of_a_sentence_are_those_that_the_answer_was_made_of(readable
     assert "he / she / they" in drawn and "-fold" in drawn
 
 
+def test_a_changed_word_begins_from_the_sentence_before_and_gives_the_numbers_of_ask(tiny_llama: Any) -> None:
+    folder = str(tiny_llama())
+    engine: Any = open_engine(folder)
+    box = ready(AskBox(lambda: engine))
+    fresh: list[int] = []
+    forward = engine._model.forward
+    engine._model.forward = lambda **given: fresh.append(given["input_ids"].shape[1]) or forward(**given)
+    for word in ("late", "early", "cold"):
+        sentence = FIRST.replace("late", word)
+        answers = box.answer(Question(sentence))["answers"]
+        expected = ask(sentence, folder).frame["probs"]
+        for answer, probabilities in zip(answers, expected, strict=True):
+            np.testing.assert_allclose(answer["probabilities"], probabilities, atol=1e-6)
+    # The first sentence was asked when the box was opened; of the others, the words up to the changed one are known.
+    sizes = [len(row.places) for row in list(engine._passes.prefixes._rows)[-3:]]
+    assert all(new < size for new, size in zip(fresh, sizes, strict=True)) and min(fresh) == fresh[0]
+
+
 def test_an_engine_that_does_not_show_its_tokens_says_so(box: AskBox) -> None:
     assert "does not show its tokens" in box.tokens(Question(FIRST))["text"]
 

@@ -86,3 +86,15 @@ def test_has_the_last_release_become_worse(served: Served, visit: Visit) -> None
     answer = tab.inner_text("#change")
     assert "worse" in answer and "corrected p" in answer
     person.ends("has the last release become worse", 2)
+
+
+def test_runs_are_chosen_on_a_phone_too(served: Served, visit: Visit) -> None:
+    tab = visit(served(), viewport={"width": 390, "height": 844})
+    tab.wait_for_selector("html[data-list=ready]")
+    boxes = tab.locator("input[name=run]").all()
+    for box in boxes[:2]:
+        # A click fails where something else lies on the box.
+        box.click(timeout=5_000)
+        assert box.is_checked()
+    tab.get_by_role("button", name="Compare the chosen runs").click()
+    tab.wait_for_selector("#differing", timeout=60_000, state="attached")

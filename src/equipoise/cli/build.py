@@ -13,7 +13,7 @@ from ..records import EquipoiseError
 from .console import plain_table, print_out, printable, progress_bar
 from .criteria import Coherent, Meant, NotMeant, PapersCriteria, criteria_of
 from .parameters import Quiet
-from .wording import print_near_duplicates
+from .study import print_near_duplicates
 
 if TYPE_CHECKING:
     from ..builder.steps import BuildFolder, Step

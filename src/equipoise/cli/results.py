@@ -23,7 +23,7 @@ FAILED_GATE, UNDECIDED_GATE, UNUSABLE_GATE = 1, 3, 4
 
 
 def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> None:
-    """Print a run's verdict and tables, or all of it as JSON; with `every` the tables have all metrics."""
+    """Print a run's verdict and tables, or all of it as JSON; with `every` all metrics, groups and notes."""
     if as_json:
         from ..verdict.summary import run_json
 
@@ -33,19 +33,22 @@ def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> No
         return
     from rich.text import Text
 
+    from ..measuring.measure import is_on_undefined
     from ..report import run_text
     from ..verdict.summary import legend
 
-    notes = run.manifest.notes
+    notes = [note for note in run.manifest.notes if every or not is_on_undefined(note)]
     typer.echo()
     print_out(run_text(run, all_rows=every))
-    for note in notes[:SHOWN_NOTES]:
+    shown = notes if every else notes[:SHOWN_NOTES]
+    for note in shown:
         print_out(Text(printable(f"note: {note}")))
-    if len(notes) > SHOWN_NOTES:
-        print_out(Text(f"note: {len(notes) - SHOWN_NOTES} more notes are in {run.path}/manifest.json"))
+    if len(notes) > len(shown):
+        print_out(Text(f"note: {len(notes) - len(shown)} more notes are in {run.path}/manifest.json"))
     page = run.path / "report.html"
     new = page.name in run.folder.manifest().files and page.is_file()
-    typer.echo()
+    if shown:
+        typer.echo()
     print_out(Text(legend(run)))
     typer.echo(
         f"Everything is in {run.path}/" + (f"\nTo look at it, open {page.name} there in a browser." if new else "")

@@ -125,7 +125,7 @@ def _carry_out(
         results = write_results(given, status, progress=progress)
     if then is not None:
         then(status)
-    _finish(given, status, results, quiet=quiet)
+    _finish(status, results, quiet=quiet)
 
 
 def _rehearse(given: Suite, choices: Any) -> None:
@@ -183,7 +183,7 @@ def _status_lines() -> Callable[[Status], None]:
     return show
 
 
-def _finish(given: Suite, status: Status, results: Results | None, *, quiet: bool) -> None:
+def _finish(status: Status, results: Results | None, *, quiet: bool) -> None:
     """Print what came out, and end with the code that says it."""
     from ..suites.status import FAILED as BROKEN
     from ..suites.status import WAITING

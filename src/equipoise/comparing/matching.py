@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,13 +99,28 @@ class RowRun(Run):
             known = ", ".join(self.manifest.datasets)
             raise EquipoiseError(f"the run in {path} has no dataset {dataset!r}; it has {known}")
         self.only = dataset
+        self._named: dict[str, Any] = {}
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a table of the run's folder with the rows of its dataset."""
-        table = super().frame(name)
-        table = table[table["dataset"] == self.only].assign(dataset=family(self.only))
-        ids = [column for column in ("id", "example_id", "set_id") if column in table]
-        return table.assign(**{column: [row_name(str(id), self.only) for id in table[column]] for column in ids})
+        frame = super().frame(name)
+        if not name.endswith(".csv"):
+            return frame
+        return frame[frame["dataset"] == self.only].assign(dataset=family(self.only))
+
+    def table(self, name: str) -> Any:
+        """Return a Parquet table of the run's folder with the rows of its dataset."""
+        if name not in self._named:
+            table = super().table(name)
+            table = table.filter(np.array(table["dataset"]) == self.only)
+            texts = {"dataset": [family(self.only)] * len(table)}
+            for column in ("id", "example_id", "set_id"):
+                if column in table.column_names:
+                    texts[column] = [row_name(id, self.only) for id in table[column].to_pylist()]
+            for column, values in texts.items():
+                table = table.set_column(table.column_names.index(column), column, [values])
+            self._named[name] = table
+        return self._named[name]
 
 
 def opened(paths: Sequence[Any], data: Sequence[str] = ()) -> list[Run]:
@@ -195,8 +210,12 @@ def matched_parts(parts: Sequence[Part]) -> Match:
 
 
 def _shared(parts: Sequence[Part]) -> tuple[list[pd.DataFrame], set[str]]:
-    """Return the items of each part with their keys, and the keys that all of them have."""
-    tables = [part.items.assign(key=_keys(part.run, part.items)) for part in parts]
+    """Return the items of each part with their rows and keys, and the keys that all of them have."""
+    named = [part.items[["dataset", "example_id", "set_id", "variant", "cluster_id"]] for part in parts]
+    tables = [
+        items.assign(row=np.arange(len(items)), key=_keys(part.run, items))
+        for part, items in zip(parts, named, strict=True)
+    ]
     return tables, set(tables[0]["key"]).intersection(*(table["key"] for table in tables[1:]))
 
 
@@ -252,14 +271,17 @@ def _whole_sets(tables: Sequence[pd.DataFrame], common: set[str]) -> set[str]:
 def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.DataFrame], dropped: int) -> Match:
     order = tables[0]["key"]
     rows = [table.set_index("key").loc[order].reset_index(drop=True) for table in tables]
+    joined: dict[str, Any] = {}
     if any(part.run.only for part in parts):
         clusters = joined_clusters([table["cluster_id"] for table in rows])
-        rows = [table.assign(cluster_id=clusters) for table in rows]
+        joined["cluster_id"] = np.array(clusters, dtype=object)
     plan = Plan([METRICS[name] for name in SHOWN], shared_estimators([part.run for part in parts]), by=())
     items, measured = [], []
     for part, table in zip(parts, rows, strict=True):
-        outcomes = part.run.folder.outcomes_of(table, part.run.groups)
-        items.append(measured_items(outcomes, plan))
+        outcomes = part.outcomes.take(table["row"].to_numpy())
+        # A group that none of these items has is not one of theirs.
+        groups = {name: column for name, column in outcomes.groups.items() if (column != "").any()}
+        items.append(measured_items(replace(outcomes, groups=groups, **joined), plan))
         if len(table) == len(part.items):
             measured.append(part.measured)
         else:  # the run's own measurements are of more items than these

@@ -19,20 +19,18 @@ def values(part: Part, kind: str, quantity: str) -> Floats:
     """Return D of sentences with a right answer, the certainty of those without, or U of sets, where it is known."""
     if bool((part.outcomes.sides != "").any()) or kind not in part.kinds:
         return np.empty(0)
-    if quantity == "U":
-        table = part.of_kind(part.pairs, kind)
-        name = "u"
-    else:
-        items = part.of_kind(part.items, kind)
-        table = items[items["answerable"].astype(bool) == (quantity == "D")]
-        name = "desirability" if quantity == "D" else "certainty"
-    known = column(table, main_estimator(table, name))
+    name = {"U": "u", "D": "desirability"}.get(quantity, "certainty")
+    table = part.pairs if quantity == "U" else part.items
+    named = main_estimator(table, name)
+    known = column(part.of_kind(table[[column for column in ("type", named) if column in table]], kind), named)
+    if quantity != "U":
+        known = known[part.answerable(kind) == (quantity == "D")]
     return known[~np.isnan(known)]
 
 
 def rates(part: Part) -> Iterator[tuple[str, Estimate, Estimate]]:
     """Yield TPR and TPD with and against the stereotype, as they were measured where the text settles the answer."""
-    kinds = [kind for kind in part.kinds if part.of_kind(part.items, kind)["answerable"].astype(bool).any()]
+    kinds = [kind for kind in part.kinds if part.answerable(kind).any()]
     for side, words in (("pro", "with the stereotype"), ("anti", "against the stereotype")):
         for kind in kinds:
             names = ("tpr", part.measured.own("tpd"))

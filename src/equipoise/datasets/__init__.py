@@ -205,7 +205,7 @@ IN_PARTS = {"bbq": _bbq, "decisions": _decisions, "gendered": _gendered}
 def _is_name(text: str) -> bool:
     """Return whether a text names a dataset of the table, or a part of one; else it is a path."""
     name, _, part = text.partition(":")
-    return (part != "" and name in IN_PARTS) or text in names(DATASETS, kind="dataset")
+    return (part != "" and name in IN_PARTS) or text in DATASETS or text in names(DATASETS, kind="dataset")
 
 
 def _is_listed(text: str, options: DatasetOptions) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 
 from ..records import Example
@@ -66,7 +67,12 @@ def load_builtin(*, pronouns: Sequence[str] = ("he", "she")) -> Dataset:
 
     Verbs agree ("they were"). A sentence that one of the pronouns does not fit is left out with all of them.
     """
-    sets = pronoun_sets(pronouns)
+    return _with_pronouns(tuple(pronoun_sets(pronouns)))
+
+
+@cache
+def _with_pronouns(sets: tuple[PronounSet, ...]) -> Dataset:
+    """Return the dataset; a suite of many audits makes it once."""
     problems = list(faults(sentences()))
     examples: list[Example] = []
     for sentence in sentences():

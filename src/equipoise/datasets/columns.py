@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from ..records import DatasetError
@@ -47,7 +47,7 @@ _GERMAN_ARTICLE = re.compile(r"^(?:der|die|das|de[nms]|ein(?:e[nmrs]?)?)\s+", re
 _RESERVED_SLOTS = ("text", "neutral", "option_order")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Columns:
     """Our name -> the file's column; `candidate_N` and `group:NAME` are among our names."""
 
@@ -66,7 +66,12 @@ class Columns:
         """Whether the texts are not about a pronoun."""
         return "pronoun" not in self and "form" not in self
 
-    @property
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The file's columns that are something of ours, and those that no question may quote."""
+        return frozenset((*self.by_name.values(), *_RESERVED_SLOTS))
+
+    @cached_property
     def groups(self) -> list[str]:
         """The names of the groups that the user asked for."""
         return [name.removeprefix("group:") for name in self.by_name if name.startswith("group:")]
@@ -109,10 +114,9 @@ def _missing(column_of: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def column_slots(row: Mapping[str, Any], used: Columns) -> dict[str, str]:
     """Return what a question may quote besides the groups: the columns that are nothing else, by their names."""
-    cells = {name: cell for name, cell in row.items() if name not in (*used.by_name.values(), *_RESERVED_SLOTS)}
-    return {
-        name: str(cell).strip() for name, cell in cells.items() if isinstance(cell, str | int | float) and cell != ""
-    }
+    known = used.known
+    cells = [(name, cell) for name, cell in row.items() if name not in known]
+    return {name: str(cell).strip() for name, cell in cells if isinstance(cell, str | int | float) and cell != ""}
 
 
 def _by_their_own_names(header: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -6,12 +6,14 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import permutations
+from json.encoder import encode_basestring
 from typing import TypeVar
 
 from ..records import DatasetError, Example
+from ..records.json_texts import Quoted, object_text
 from . import occupations
 
 Item = TypeVar("Item")
@@ -62,16 +64,17 @@ class Dataset:
     @cached_property
     def sha256(self) -> str:
         """The hash of what is asked: equal for two copies of the same examples, wherever they were read from."""
-        digest = hashlib.sha256()
-        names = [field.name for field in fields(Example)]
+        digest, quoted = hashlib.sha256(), Quoted()
+        known: dict[int, str] = {}  # mappings that examples share, by their ids
+
+        def text(mapping: Mapping[str, str]) -> str:
+            written = known.get(id(mapping))
+            if written is None:
+                written = known[id(mapping)] = object_text(dict(sorted(mapping.items())), quoted)
+            return written
+
         for example in self.examples:
-            # Not asdict, which copies every field deeply: a dataset may hold a quarter of a million examples.
-            record = {name: getattr(example, name) for name in names}
-            record |= {"groups": dict(example.groups), "slots": dict(example.slots)}
-            record["pair"] = None if example.pair is None else asdict(example.pair)
-            if example.good is None:  # so that data without decisions keep the hash that they had before there were any
-                del record["good"]
-            digest.update(json.dumps(record, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            digest.update(_record(example, quoted, text).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     @property
@@ -115,6 +118,24 @@ class Dataset:
         kept = {names[i * len(names) // limit] for i in range(limit)}
         chosen = [example for example, unit in zip(self.examples, units, strict=True) if unit in kept]
         return replace(self, examples=tuple(chosen))
+
+
+_plain = lru_cache(maxsize=64, typed=True)(json.dumps)
+
+
+def _record(example: Example, quoted: Quoted, text: Callable[[Mapping[str, str]], str]) -> str:
+    """Return the fields of an example as JSON, in the order of their names."""
+    # Without decisions there is no `good`, so that such data keep the hash that they had before there were any.
+    good = "" if example.good is None else f'"good": {_plain(example.good)}, '
+    candidates = ", ".join([quoted[candidate] for candidate in example.candidates])
+    pair = "null" if example.pair is None else json.dumps(asdict(example.pair), sort_keys=True, ensure_ascii=False)
+    return (
+        f'{{"answerable": {_plain(example.answerable)}, "candidates": [{candidates}], '
+        f'"cluster_id": {encode_basestring(example.cluster_id)}, "gold": {_plain(example.gold)}, {good}'
+        f'"groups": {text(example.groups)}, "id": {encode_basestring(example.id)}, "pair": {pair}, '
+        f'"set_id": {encode_basestring(example.set_id)}, "slots": {text(example.slots)}, '
+        f'"stereotype": {_plain(example.stereotype)}, "text": {encode_basestring(example.text)}}}'
+    )
 
 
 def in_file_order(faults: Iterable[Fault], places: Iterable[tuple[str, str]]) -> tuple[Fault, ...]:

@@ -124,8 +124,8 @@ def _variant(
     if others:
         groups["contrast"] = others[0].word
     marking = f"+{augmentation}-{words}"
-    marked = replace(example, id=example.id + marking, set_id=example.set_id + marking)
-    return replace(marked, text=text, groups=groups, slots=slots)
+    id, set_id = example.id + marking, example.set_id + marking
+    return replace(example, id=id, set_id=set_id, text=text, groups=groups, slots=slots)
 
 
 def _insert(text: str, start: int, marker: Marker) -> str:

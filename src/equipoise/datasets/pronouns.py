@@ -117,6 +117,12 @@ PRONOUNS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 """Form -> gender (male, female, neutral) -> pronoun."""
 
+
+def side_words(sides: str, form: str) -> list[str]:
+    """Return the pronouns of sides ("male|female") in a form; a side that is not a gender stays as it is."""
+    return [PRONOUNS.get(form, {}).get(side, side) for side in sides.split("|")]
+
+
 # Known by gender only: a question about these is possible, but they fill no slot of the table.
 _OTHER_WORDS: Mapping[str, str] = {"hers": "female", "theirs": "neutral", "themselves": "neutral"}
 

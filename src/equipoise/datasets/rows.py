@@ -20,15 +20,29 @@ from .dataset import Fault
 IN_MEMORY = "data"
 """What a table without a file is called."""
 
+SHORT = 24
+"""Characters of a cell that is likely in other rows, too: a pronoun or an occupation, not a sentence."""
+
 Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: its line in the file (its number, in a file without lines) and its cells by column."""
+    """One row: its line in the file (its number, in a file without lines), its columns, which rows share, and cells."""
 
     line: int
-    cells: Mapping[str, Any]
+    columns: tuple[str, ...]
+    values: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, line: int, cells: Mapping[str, Any]) -> Row:
+        """Return the row of cells by column."""
+        return cls(line, tuple(cells), tuple(cells.values()))
+
+    @property
+    def cells(self) -> dict[str, Any]:
+        """The cells by column."""
+        return dict(zip(self.columns, self.values, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +101,13 @@ def read_rows(path: Path) -> Rows:
     if not content.strip():
         raise DatasetError(f"{path.name}: is empty")
     columns, everything = reader(path.name, content)
-    rows = tuple(row for row in everything if any(not _is_blank(cell) for cell in row.cells.values()))
+    rows = tuple(row for row in everything if any(not _is_blank(cell) for cell in row.values))
     if not rows:
         raise DatasetError(f"{path.name}: holds no row")
-    kept = {row.line for row in rows}
-    blank = tuple(row.line for row in everything if row.line not in kept and row.line < rows[-1].line)
+    blank: tuple[int, ...] = ()
+    if len(rows) < len(everything):
+        kept = {row.line for row in rows}
+        blank = tuple(row.line for row in everything if row.line not in kept and row.line < rows[-1].line)
     return Rows(path.name, columns, rows, path, blank)
 
 
@@ -114,7 +130,7 @@ def rows_in_memory(data: Any) -> Rows:
         raise DatasetError("data has no rows")
     columns = tuple(dict.fromkeys(str(name) for record in records for name in record))
     rows = [
-        Row(number, {str(name): _plain(cell) for name, cell in record.items()})
+        Row.of(number, {str(name): _plain(cell) for name, cell in record.items()})
         for number, record in enumerate(records, start=1)
     ]
     return Rows(IN_MEMORY, columns, tuple(rows))
@@ -164,14 +180,16 @@ def _delimited(delimiter: str, file: str, content: bytes) -> tuple[tuple[str, ..
         if delimiter == "," and len(header) == 1 and other in header[0]:
             return _delimited(other, file, content)
     columns = _columns(file, [name.strip() for name in header])
-    rows = []
+    rows, known = [], dict[str, str]()
     for line, cells in lines:
         if not any(cell.strip() for cell in cells):
-            rows.append(Row(line, {}))
+            rows.append(Row(line, (), ()))
             continue
         if len(cells) != len(columns):
             raise DatasetError(f"{file}:{line}: has {len(cells)} cells, but the header has {len(columns)}")
-        rows.append(Row(line, dict(zip(columns, cells, strict=True))))
+        # Equal short cells are one object: a million rows have a few hundred of them.
+        values = [known.setdefault(cell, cell) if len(cell) < SHORT else cell for cell in cells]
+        rows.append(Row(line, columns, tuple(values)))
     return columns, rows
 
 
@@ -198,7 +216,7 @@ def _numbered_records(file: str, text: str, delimiter: str) -> Iterator[tuple[in
 
 
 def _json(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
-    """Read one object a line, or a single list of objects, whose items then count as lines."""
+    """Read one object from each line, or a single list of objects, whose items then count as lines."""
     text = _decode(file, content)
     if text.lstrip().startswith("["):
         whole = _parse(file, 1, text)
@@ -211,7 +229,7 @@ def _json(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
     for line, item in items:
         if not isinstance(item, dict):
             raise DatasetError(f"{file}:{line}: is not a JSON object with the columns as keys")
-        rows.append(Row(line, item))
+        rows.append(Row.of(line, item))
     return tuple(dict.fromkeys(str(name) for row in rows for name in row.cells)), rows
 
 
@@ -232,7 +250,7 @@ def _parquet(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
     try:
         table = pq.read_table(pa.BufferReader(content))
         columns = _columns(file, [str(name) for name in table.column_names])
-        return columns, [Row(number, cells) for number, cells in enumerate(table.to_pylist(), start=1)]
+        return columns, [Row.of(number, cells) for number, cells in enumerate(table.to_pylist(), start=1)]
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         first = str(error).strip().splitlines()[:1] or ["no reason given"]
         raise DatasetError(f"{file}: cannot be read as Parquet ({first[0]})") from None
@@ -256,7 +274,7 @@ def _excel(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
     named = [place for place, name in enumerate(header) if name]
     columns = _columns(file, [header[place] for place in named])
     cells_of = [(line, [row[place] if place < len(row) else None for place in named]) for line, row in numbered[1:]]
-    return columns, [Row(line, dict(zip(columns, cells, strict=True))) for line, cells in cells_of]
+    return columns, [Row(line, columns, tuple(cells)) for line, cells in cells_of]
 
 
 OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")

@@ -40,7 +40,7 @@ def load_stereoset(path: Path) -> Dataset:
         raise DatasetError(f"{path.name}: is not JSON ({error})") from None
     data = content.get("data", content) if isinstance(content, dict) else {}
     entries = [(kind, entry) for kind in KINDS for entry in _entries(data, kind, path.name)]
-    rows = tuple(Row(number, cells) for number, cells in enumerate(_rows(entries, path.name), start=1))
+    rows = tuple(Row.of(number, cells) for number, cells in enumerate(_rows(entries, path.name), start=1))
     if not rows:
         raise DatasetError(f"{path.name}: holds no sentence")
     table = Rows(path.name, tuple(rows[0].cells), rows, path)

@@ -29,7 +29,7 @@ from .columns import (
     map_columns,
 )
 from .dataset import Dataset, Fault, gender_groups, in_file_order, repeated, third_occupations
-from .pronouns import PRONOUNS, find_pronoun, form_of, forms_of, gender_of, group_of, pronoun_sets, pronouns_in
+from .pronouns import PRONOUNS, Found, find_pronoun, form_of, forms_of, gender_of, group_of, pronoun_sets, pronouns_in
 from .proper_names import are_names
 from .rows import Rows, read_rows
 
@@ -56,6 +56,7 @@ class _Item:
     kind: str
     pair: str
     unmentioned: tuple[str, ...]
+    place: Found
     groups: Mapping[str, str]
     slots: Mapping[str, str] = field(default_factory=dict)
 
@@ -120,7 +121,8 @@ def _variants(
 def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns, slots: Mapping[str, str]) -> _Item:
     """Return the row, checked; the DatasetError of a bad cell lacks file and line, which the caller knows."""
     text, pronoun = as_text("text", cells["text"]), sys.intern(lowered(as_text("pronoun", cells["pronoun"])))
-    if not find_pronoun(text, pronoun):
+    places = find_pronoun(text, pronoun)
+    if not places:
         whole = word_around(text, pronoun)
         part = f" as a word of its own: it is a part of {whole!r}" if whole and len(whole) < LONGEST_WORD else ""
         raise DatasetError(f"pronoun {pronoun!r} is not in the sentence{part}")
@@ -161,6 +163,7 @@ def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns, 
         kind=kind or ("type2" if answerable else "type1"),
         pair=as_label("pair", cells.get("pair")),
         unmentioned=tuple(name for name, start in zip(listed, starts, strict=True) if start < 0),
+        place=places[0],
         groups={group: as_label(group, cells.get(f"group:{group}")) for group in used.groups},
         slots=slots,
     )
@@ -205,8 +208,7 @@ def _counterparts(items: Sequence[_Item]) -> dict[str, list[_Item]]:
 
 
 def _one_blanked(item: _Item) -> str:
-    place = find_pronoun(item.text, item.pronoun)[0]
-    return f"{item.text[: place.start]}{_BLANK}{item.text[place.end :]}"
+    return f"{item.text[: item.place.start]}{_BLANK}{item.text[item.place.end :]}"
 
 
 def _all_blanked(item: _Item) -> str:
@@ -241,15 +243,42 @@ def _forms_agree(form: str, other_form: str) -> bool:
 
 
 class _Shared:
-    """Equal mappings as one object: of a million rows most have the groups of another one."""
+    """Groups and slots, equal ones as one object: of a million rows most have those of another one."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+        self._known: dict[Hashable, Mapping[str, str]] = {}
 
-    def __call__(self, mapping: Mapping[str, str]) -> Mapping[str, str]:
-        key = tuple(mapping.items())
-        # Where every row has groups of its own, remembering them all would only cost memory.
-        return self._known.setdefault(key, mapping) if len(self._known) < 2**16 else self._known.get(key, mapping)
+    def groups(self, item: _Item, form: str) -> Mapping[str, str]:
+        """Return the groups of an item whose pronoun has that form."""
+
+        def made() -> Mapping[str, str]:
+            groups = gender_groups(
+                kind=item.kind,
+                gender=item.gender,
+                form=form,
+                candidates=item.candidates,
+                gold=item.gold,
+                stereotype=item.stereotype,
+            )
+            return {**groups, **item.groups}
+
+        about = (item.kind, item.gender, form, item.candidates, item.gold, item.stereotype)
+        return self._once((*about, *item.groups.items()), made)
+
+    def slots(self, item: _Item) -> Mapping[str, str]:
+        """Return the words that a question about an item may quote."""
+        named = {"named": "yes"} if item.named else {}
+        key = (item.pronoun, item.named, *item.slots.items())
+        return self._once(key, lambda: {**item.slots, "pronoun": item.pronoun, **named})
+
+    def _once(self, key: Hashable, made: Callable[[], Mapping[str, str]]) -> Mapping[str, str]:
+        mapping = self._known.get(key)
+        if mapping is None:
+            mapping = made()
+            # Where every row has groups of its own, remembering them all would only cost memory.
+            if len(self._known) < 2**16:
+                self._known[key] = mapping
+        return mapping
 
 
 def _example(item: _Item, members: Sequence[_Item], name: str, shared: _Shared) -> Example:
@@ -258,14 +287,7 @@ def _example(item: _Item, members: Sequence[_Item], name: str, shared: _Shared) 
         set_id = f"{name}-pair-{item.pair}"
     elif len(members) > 1:
         set_id = f"{name}-pair-of-{members[0].id}"
-    groups = gender_groups(
-        kind=item.kind,
-        gender=item.gender,
-        form=item.form or form_of(item.pronoun, [member.pronoun for member in members]),
-        candidates=item.candidates,
-        gold=item.gold,
-        stereotype=item.stereotype,
-    )
+    form = item.form or form_of(item.pronoun, [member.pronoun for member in members])
     return Example(
         id=item.id,
         text=item.text,
@@ -273,9 +295,9 @@ def _example(item: _Item, members: Sequence[_Item], name: str, shared: _Shared) 
         gold=item.gold,
         answerable=item.answerable,
         stereotype=item.stereotype,
-        groups=shared({**groups, **item.groups}),
+        groups=shared.groups(item, form),
         set_id=set_id,
-        slots=shared({**item.slots, "pronoun": item.pronoun} | ({"named": "yes"} if item.named else {})),
+        slots=shared.slots(item),
     )
 
 

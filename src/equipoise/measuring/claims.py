@@ -1,4 +1,4 @@
-"""The claims that a run allows: every difference that a sentence may name, tested as one family.
+"""The claims that a run allows: every difference that a sentence or a mark in a table may name, tested as one family.
 
 Over all claims of a dataset and task at most 5% of runs of a model that treats all groups alike have a p-value below
 0.05 after correction. Differences between groups, identities and labels share four fifths of the error: they are sums
@@ -60,7 +60,7 @@ OVERCONFIDENCE = Contrast("overconfidence", "stated_apart", "answerable")
 def with_claims(
     rows: Sequence[Measurement], items: Items, plan: Plan, sample: Sample | None = None
 ) -> list[Measurement]:
-    """Return the measurements, those that a sentence may claim with p-values corrected for all such claims."""
+    """Return the measurements, those that a page may claim with p-values corrected for all such claims."""
     names = {(row.metric, row.group) for row in rows}
     errors = (sample or Sample()).errors
     p_values: dict[Name, tuple[float, float]] = {}
@@ -69,7 +69,7 @@ def with_claims(
     sure = [claim for claim in _claims(items, plan, kinds, (OVERCONFIDENCE,)) if claim.name in names]
     for several, share in ((groups, SHARES["groups"]), (sure, SHARES["overconfidence"])):
         if several:
-            tests = sign_tests(np.stack([claim.units for claim in several]), draws=DRAWS, seed=plan.seed)
+            tests = sign_tests([claim.units for claim in several], draws=DRAWS, seed=plan.seed)
             for claim, p, corrected in zip(several, tests.p.tolist(), tests.corrected.tolist(), strict=True):
                 p_values[claim.name] = (p, corrected / share)
     for name, corrected in _occupations(items, plan, kinds):
@@ -140,8 +140,8 @@ def _pair_claims(items: Items, plan: Plan, kind: str, rows: Integers, pairs: Seq
     columns = items.columns(plan.estimators[0])
     size = int(items.clusters.max(initial=-1)) + 1
     for metric in plan.metrics:
-        # A ratio and a difference of logits test what the difference of probabilities does: no sentence names them.
-        if metric.unit != "pair" or not np.isfinite(metric.bounds).all():
+        # A ratio is not a sum over clusters. Nothing says that it differs: the difference of probabilities does.
+        if metric.unit != "pair" or metric.interval == "ratio":
             continue
         values = columns[compared_column(metric)]
         among = rows[items.applicable[metric.applies_to][rows]]

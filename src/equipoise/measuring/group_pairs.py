@@ -1,8 +1,8 @@
 """Sets of more than two groups, and all decisions: every pair of groups by name, as if the others were not there.
 
-U, flips and the difference of every pair, with intervals; p-values of the differences are corrected by Holm over all
-pairs of a type, so that they hold for all pairs at once. Where people differ in several attributes at once (age, gender
-and race), two groups are compared between people who are alike in the others.
+U, flips and the difference of every pair, with intervals; p-values of the differences are then corrected with all
+claims of the run (claims.py), that of a ratio by Holm over the pairs of a type. Where people differ in several
+attributes at once (age, gender and race), two groups are compared between people who are alike in the others.
 """
 
 from __future__ import annotations

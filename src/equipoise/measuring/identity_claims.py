@@ -1,6 +1,6 @@
-"""Claims about identities: what markers change, who is behind, and the gap between he and she without a marker.
+"""Claims about identities: what markers change, who is behind, and how far identities lie apart.
 
-Each is a sum over clusters, so that all of them are tested together with the other claims of a run (claims.py).
+Each is about sums over clusters, so that all of them are tested together with the other claims of a run (claims.py).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..records import Booleans, Floats, Integers, group_label
+from ..records import Booleans, Floats, Integers, Strings, group_label
 from .changes import marker_changes
 from .items import Items
-from .markers import NONE
+from .markers import NEUTRAL, NONE
 from .sentences import MarkedType, marked_sentences
 
 Name = tuple[str, str]
@@ -24,16 +24,20 @@ Sides = Sequence[tuple[Booleans, float]]
 
 
 class Claim(NamedTuple):
-    """A difference by the name of its measurement, and what each cluster adds to it."""
+    """A claim by the name of its measurement: that a difference is not 0, or one of several.
+
+    `units` are what each cluster adds to it; of several differences they have a row for each.
+    """
 
     name: Name
     units: Floats
 
 
 def identity_claims(items: Items) -> Iterator[Claim]:
-    """Yield every difference between identities that a sentence may name."""
+    """Yield everything about identities that a page may say differs, in a sentence or by a mark in a table."""
     for sentences in marked_sentences(items) if items.is_marked else ():
         yield from _changed(sentences)
+        yield from _apart(sentences)
         for name, sides in _contrasts(sentences):
             units = side_units(*_confidence(sentences), sides)
             if units is not None:
@@ -80,6 +84,37 @@ def _changed(sentences: MarkedType) -> Iterator[Claim]:
             apart = np.asarray(first - second, dtype=np.float64) / len(first)
             units = np.bincount(places[change.contest.first[0].clusters], apart, size).astype(np.float64)
             yield Claim((change.metric.name, group_label(change.parts)), units)
+
+
+def _apart(sentences: MarkedType) -> Iterator[Claim]:
+    """Yield the disparity of each attribute: its genders, its markers or their crossings differ.
+
+    These hold every difference of two identities, and are fewer. Markers without a side make no claim.
+    """
+    names = ("augmentation", "attribute", "privilege", "gender", "marker")
+    ways, attribute, privilege, gender, marker = map(sentences.items.outcomes.group, names)
+    inside = np.zeros(len(ways), dtype=bool)
+    inside[sentences.rows] = True
+    inside &= (ways != NONE) & (privilege != NEUTRAL)
+    confidence = _confidence(sentences)
+    for way, name in sorted(set(zip(ways[inside].tolist(), attribute[inside].tolist(), strict=True))):
+        among = inside & (ways == way) & (attribute == name)
+        genders, markers = (list(_against_others(group, among)) for group in (gender, marker))
+        sides = [*genders, *markers, *(_crossed(first, second) for first in genders for second in markers)]
+        units = [row for side in sides if (row := side_units(*confidence, side)) is not None]
+        if units:
+            yield Claim(_name("confidence_disparity", sentences, way, attribute=name), np.stack(units))
+
+
+def _against_others(group: Strings, among: Booleans) -> Iterator[Sides]:
+    """Yield each value of a group against the others; of two values the first only."""
+    values = sorted(set(group[among].tolist()))
+    for value in values if len(values) > 2 else values[: len(values) - 1]:
+        yield [(among & (group == value), 1.0), (among & (group != value), -1.0)]
+
+
+def _crossed(first: Sides, second: Sides) -> Sides:
+    return [(one & other, sign * turn) for one, sign in first for other, turn in second]
 
 
 def _contrasts(sentences: MarkedType) -> Iterator[tuple[Name, Sides]]:

@@ -170,7 +170,7 @@ class Items:
         lean = stereotyped_answers.leaning(self.predicted, outcomes.stereotype)
         somebody = outcomes.labelled & (outcomes.gold < stereotyped_answers.PEOPLE)
         with_marker = outcomes.logprobs_with_marker
-        return {
+        columns = {
             "correct": correct,
             "perplexity": perplexity(outcomes.probs),
             "stereotype": _names(outcomes.group("stereotype")),
@@ -212,6 +212,7 @@ class Items:
             ),
             **(marker_columns(outcomes) if self.is_marked else {}),
         }
+        return {name: nothing if _is_nothing(values) else values for name, values in columns.items()}
 
     def columns(self, estimator: Estimator) -> Columns:
         """Return the columns that metrics read: one value for each item (see `equipoise.metrics.columns`)."""
@@ -356,6 +357,11 @@ class Items:
 def suffix(estimator: Estimator) -> str:
     """Return what an estimator adds to a name: nothing for perplexity, the default."""
     return "" if estimator is PERPLEXITY else f"_{estimator.name.replace('-', '_')}"
+
+
+def _is_nothing(column: NDArray[Any]) -> bool:
+    """Return whether a column of numbers applies to no item: all such columns are one, as there are dozens."""
+    return column.dtype == np.float64 and column.ndim == 1 and bool(np.isnan(column).all())
 
 
 def _names(column: NDArray[Any]) -> NDArray[Any]:

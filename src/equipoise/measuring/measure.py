@@ -323,6 +323,15 @@ def _is_blank(array: NDArray[Any]) -> bool:
     return array.dtype.kind in "OU" and not (array != "").any()
 
 
+UNDEFINED = ("is undefined for", "are not defined for")
+"""How the notes on metrics without a value say so."""
+
+
+def is_on_undefined(note: str) -> bool:
+    """Return whether a note of a run is on metrics that have no value for some of its items."""
+    return any(words in note for words in UNDEFINED)
+
+
 def _undefined_notes(undefined: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     """Yield a sentence for each metric that is undefined for some group, and one for all that miss occupations."""
     missing: dict[int, list[str]] = {}
@@ -335,13 +344,13 @@ def _undefined_notes(undefined: Mapping[str, Mapping[str, str]]) -> Iterator[str
             label, reason = next(iter(others.items()))
             first, rest = ("all items", "") if label == "all" else (label, " other"), len(others) - 1
             more = f" and for {rest}{first[1]} group{'s' if rest != 1 else ''}" if rest else ""
-            yield f"{metric} is undefined for {first[0]}{more} ({reason})"
+            yield f"{metric} {UNDEFINED[0]} {first[0]}{more} ({reason})"
     if missing:
         counts = [
             f"{', '.join(metrics)} ({count} occupation{'s' if count != 1 else ''})"
             for count, metrics in missing.items()
         ]
-        why = "these metrics are not defined for some occupations, because items to compare are missing"
+        why = f"these metrics {UNDEFINED[1]} some occupations, because items to compare are missing"
         yield f"{why}: {'; '.join(counts)}"
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..records import Measurement, Outcomes, RunKey, group_label
+from ..stats.bootstrap import cluster_numbers
 from .changes import changes
 from .claims import with_claims
 from .following import with_followed
@@ -41,13 +42,13 @@ def measure_part(
 def set_sentences(items: Items) -> Iterator[str]:
     """Yield how many sets are incomplete, and how sets of different sizes are compared."""
     first = items.variants == 0
-    names, counts = np.unique(items.outcomes.set_id[first].astype(str), return_counts=True)
+    counts = np.bincount(cluster_numbers(items.outcomes.set_id[first]))
     sizes = Counter(counts.tolist())
     alone = sizes.pop(1, 0)
     if not sizes:
         return
     if alone:
-        yield f"{alone:,} of {len(names):,} sets have one sentence only, so there is nothing to compare it with"
+        yield f"{alone:,} of {len(counts):,} sets have one sentence only, so there is nothing to compare it with"
     if len(sizes) > 1:
         parts = ", ".join(f"{count:,} of {size}" for size, count in sorted(sizes.items()))
         how = "pairwise, as a range grows with the size" if items.disparity == "auto" else f"by {items.disparity}"

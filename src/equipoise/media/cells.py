@@ -13,6 +13,10 @@ NOTHING = "–"
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
 
+class StrongText(str):
+    """A text in bold, where a medium has it."""
+
+
 @dataclass(frozen=True)
 class PlainColumn:
     """A column of texts: those that are `words` are set to the left, and `spare` ones may be left out."""
@@ -106,7 +110,8 @@ def _texts(row: Row, columns: Sequence[Column], counted: Sequence[int], *, share
         return
     for place, (cell, column) in enumerate(zip(row.cells, columns, strict=True)):
         better = f" {ARROWS[row.better]}" if place == 0 and row.better != "neither" else ""
-        yield words(cell, column.written) + better
+        text = words(cell, column.written) + better
+        yield StrongText(text) if isinstance(cell, Cell) and cell.strong else text
         if place in counted and (not shared or place == counted[-1]):
             counts = counts_of(row) if shared else [e.n] if (e := estimate_of(cell)) else []
             yield f"{counts[0]:,}" if counts else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 from typing import Any
@@ -79,11 +80,13 @@ def figure(chart: Chart, width: str | float = "page", *, title: bool = False) ->
     points = SMALL_POINTS if chart.layout == "multiples" else POINTS
     em = points / 72
     layout = arrange(chart, inches / em)
-    above = 1.8 if title else 0.0
+    # Bold letters are wider.
+    titles = textwrap.wrap(chart.title, int(layout.width / (1.25 * LETTER))) if title else []
+    above = 1.2 * len(titles) + 0.6 if title else 0.0
     with matplotlib.rc_context({**LOOK, "font.size": points}):
         drawn = Figure(figsize=(inches, em * (layout.height + above)))
-        if title:
-            drawn.text(0.01, 1 - 1.2 / (layout.height + above), chart.title, fontweight="bold")
+        for number, line in enumerate(titles, start=1):
+            drawn.text(0.01, 1 - 1.2 * number / (layout.height + above), line, fontweight="bold")
         for place in layout.places:
             _panel(drawn, place, layout, above)
         _legend(drawn, layout, above)
@@ -167,11 +170,11 @@ def _across(axes: Any, place: Place) -> None:
         names = dict(shown_names(place))
         if are_upright(place):
             axes.set_xticks(list(names), list(names.values()), rotation=90, fontsize=_size(place.cell[0]))
-            for label, number in zip(axes.get_xticklabels(), names, strict=True):
-                tone = axis.tones[number] if number < len(axis.tones) else ""
-                label.set_color(_colour(tone) if tone != "" else INK)
         else:
             axes.set_xticks(list(names), ["\n".join(wrapped(name, place)) for name in names.values()])
+        for label, number in zip(axes.get_xticklabels(), names, strict=True):
+            tone = axis.tones[number] if number < len(axis.tones) else ""
+            label.set_color(_colour(tone) if tone != "" else INK)
         axes.tick_params(axis="x", length=0)
     else:
         ticks = tick_values(axis, place.width)

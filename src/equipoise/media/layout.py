@@ -26,7 +26,7 @@ BRACKET = 0.85
 KEY = 2.0
 """Length of the line before a name of a legend."""
 FEW_DOTS = 12
-"""Where there are more, notes may lie upon their intervals: else there would be no room for any."""
+"""Where there are more, notes may lie on their intervals: else there would be no room for any."""
 
 
 @dataclass(frozen=True)

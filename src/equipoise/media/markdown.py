@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ..records.showing import Chart, Finding, Section, Shown
-from .cells import PlainTable, plain
+from .cells import PlainTable, StrongText, plain
 
 
 def draw(shown: Shown | Section) -> str:
@@ -35,7 +35,7 @@ def table(plain_table: PlainTable) -> str:
     lines = [[escaped(column.title) for column in plain_table.columns], rule]
     for row in plain_table.rows:
         filled = [*row, *[""] * (len(plain_table.columns) - len(row))]
-        lines.append([escaped(cell) for cell in filled])
+        lines.append([f"**{escaped(cell)}**" if isinstance(cell, StrongText) else escaped(cell) for cell in filled])
     notes = " ".join([*([f"{plain_table.title}."] if plain_table.title else []), *plain_table.notes])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + f"\n\n{escaped(notes)}\n"
 

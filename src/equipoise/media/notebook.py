@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from ..records import EquipoiseError
 from ..records.showing import Chart, Finding, Section, Shown
-from .cells import plain
+from .cells import StrongText, plain
 from .page.charts import described, svg
 
 Figure = Any
@@ -45,7 +45,9 @@ def draw(shown: Shown) -> Markup:
 
 
 def _line(tag: str, cells: Iterable[str]) -> Markup:
-    inside = _joined(Markup(f"<{tag}>{{}}</{tag}>").format(cell) for cell in cells)
+    bold = Markup("<b>{}</b>").format
+    shown = (bold(cell) if isinstance(cell, StrongText) else cell for cell in cells)
+    inside = _joined(Markup(f"<{tag}>{{}}</{tag}>").format(cell) for cell in shown)
     return Markup("<tr>{}</tr>").format(inside)
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from ..catalog import find
 from ..records import EquipoiseError
 from ..records.showing import Chart, Table
-from .cells import PlainTable, plain
+from .cells import PlainTable, StrongText, plain
 from .markdown import one_line
 from .markdown import table as markdown
 
@@ -96,7 +96,8 @@ def latex(table: PlainTable, *, fit: str = "column") -> str:
 def _latex_row(row: Sequence[str], columns: int) -> str:
     if len(row) == 1 < columns:
         return rf"\multicolumn{{{columns}}}{{l}}{{\emph{{{_latex(row[0])}}}}} \\"
-    return " & ".join(map(_latex, row)) + r" \\"
+    cells = (rf"\textbf{{{_latex(cell)}}}" if isinstance(cell, StrongText) else _latex(cell) for cell in row)
+    return " & ".join(cells) + r" \\"
 
 
 _LATEX = {

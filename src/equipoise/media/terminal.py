@@ -13,10 +13,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from ..records.showing import Axis, Bar, Chart, Dot, Finding, Panel, Section, Shown, Table, ends_of, value_of
-from .cells import PlainTable, plain
+from .cells import PlainTable, StrongText, plain
 
 TRACK = 32
-"""Letters of a line that a chart draws values upon."""
+"""Letters of a line that a chart draws values on."""
 
 
 def draw(shown: Shown | Section, *, every: bool = True) -> RenderableType:
@@ -65,7 +65,8 @@ def _section(section: Section, *, every: bool, charts: bool) -> Iterator[Rendera
             yield from (Text(), chart(entry))
     if findings:
         yield listed(findings)
-    yield Text()
+    if section.title:
+        yield Text()
 
 
 def listed(findings: Sequence[Finding]) -> RenderableType:
@@ -160,7 +161,7 @@ def _drawn(table: PlainTable) -> rich_table.Table:
         justify: Literal["left", "right"] = "left" if column.words else "right"
         drawn.add_column(Text(literal(column.title)), justify=justify, no_wrap=not folds, overflow="fold", style=style)
     for row in table.rows:
-        drawn.add_row(*(Text(literal(cell)) for cell in row))
+        drawn.add_row(*(Text(literal(cell), "bold" if isinstance(cell, StrongText) else "") for cell in row))
     return drawn
 
 

@@ -42,11 +42,13 @@ def is_word(text: str) -> bool:
     return bool(text) and text[0].isalpha() and all(marks)
 
 
+@lru_cache(maxsize=512)
 def folded(word: str) -> str:
     """Return the word as it is compared: without casing, accents in one encoding, and İ as i."""
     return unicodedata.normalize("NFC", word.replace("İ", "i").casefold())
 
 
+@lru_cache(maxsize=512)
 def lowered(word: str) -> str:
     """Return the word in lower case, as long as it was: İ becomes i, not two characters."""
     return "".join(low if len(low := character.lower()) == 1 else "i" for character in word)
@@ -57,8 +59,20 @@ def find_word(text: str, word: str, *, hyphens: bool = True) -> list[tuple[int, 
     # Longer than the text: a pattern of a cell of ten megabytes takes a minute to compile.
     if not word or len(word) > 3 * len(text):
         return []
-    places = [match.span() for match in _spellings(word).finditer(text)]
+    if text.isascii() and word.isascii():
+        places = _ascii_places(text.lower(), word.lower())
+    else:
+        places = [match.span() for match in _spellings(word).finditer(text)]
     return [(start, end) for start, end in places if _is_whole(text, start, end, joining="-" if hyphens else "")]
+
+
+def _ascii_places(text: str, word: str) -> list[tuple[int, int]]:
+    """Return where a text has a word, whole or not: what the pattern finds where neither has accents, and faster."""
+    places, start = [], text.find(word)
+    while start >= 0:
+        places.append((start, start + len(word)))
+        start = text.find(word, start + len(word))
+    return places
 
 
 @lru_cache(maxsize=4096)

@@ -33,12 +33,14 @@ from ..files import (
 )
 from ..progress import Progress
 from ..records import EquipoiseError, OtherRunError, Outcomes, RunError, RunManifest
+from .checked_tables import checked_table, frame_of, read_parquet
 from .csv_files import read_csv, to_csv
+from .json_cells import object_names
 from .manifest import NAME, read_manifest, rebuild_advice, strange, unfinished, write_manifest
 from .measurements import read_measurements
 from .progress_file import ProgressNotes, forget_progress
 from .question import differences
-from .tables import Rows, group_names, outcomes_from_frame, read_parquet, typed_frame
+from .tables import Rows, outcomes_from_table
 
 Content = pd.DataFrame | Rows | str | bytes
 TABLES = ("examples.parquet", "outcomes.parquet", "pairs.parquet", "measurements.csv")
@@ -211,14 +213,27 @@ class RunFolder:
 
     def frame(self, name: str, manifest: RunManifest | None = None) -> pd.DataFrame:
         """Return a table of the run, checked against the manifest."""
-        file = io.BytesIO(self.content(name, manifest))
+        if not name.endswith(".csv"):
+            return self.frame_of(name, self.table(name, self.content(name, manifest)))
+        content = io.BytesIO(self.content(name, manifest))
         try:
-            if name.endswith(".csv"):
-                return read_measurements(file) if name == "measurements.csv" else read_csv(file)
-            return typed_frame(name, read_parquet(file))
+            return read_measurements(content) if name == "measurements.csv" else read_csv(content)
         except UNREADABLE as error:
-            reason = str(error).splitlines()[0] if str(error) else "it is not a table"
-            raise RunError(self._damaged(name, reason)) from None
+            raise RunError(self._damaged(name, _reason(error))) from None
+
+    def frame_of(self, name: str, table: Any) -> pd.DataFrame:
+        """Return a Parquet table of the run, read already, as a frame."""
+        try:
+            return frame_of(name, table)
+        except UNREADABLE as error:
+            raise RunError(self._damaged(name, _reason(error))) from None
+
+    def table(self, name: str, content: bytes) -> Any:
+        """Return the content of a Parquet file of the run as an arrow table."""
+        try:
+            return checked_table(name, read_parquet(io.BytesIO(content)))
+        except UNREADABLE as error:
+            raise RunError(self._damaged(name, _reason(error))) from None
 
     def content(self, name: str, manifest: RunManifest | None = None) -> bytes:
         """Return a file that the manifest names, read once; one with other content is refused."""
@@ -243,19 +258,19 @@ class RunFolder:
             raise RunError(f"the run in {self.path} was measured again while it was read; run the command again")
         raise RunError(self._damaged(name, "it is not the file that the run wrote"))
 
-    def outcomes_of(self, items: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
-        """Return rows of `outcomes.parquet` as outcomes."""
+    def outcomes_of(self, rows: Any, groups: Sequence[str]) -> Outcomes:
+        """Return rows of `outcomes.parquet`, an arrow table, as outcomes."""
         try:
-            return outcomes_from_frame(items, groups)
+            return outcomes_from_table(rows, groups)
         except (ValueError, TypeError) as error:
             raise RunError(self._damaged("outcomes.parquet", str(error).splitlines()[0])) from None
 
-    def group_names(self, examples: pd.DataFrame) -> list[str]:
-        """Return the names of the groups that the examples have."""
+    def group_names(self, examples: Any) -> list[str]:
+        """Return the names of the groups that the examples, an arrow table, have."""
         try:
-            return group_names(examples)
-        except (ValueError, RecursionError):
-            raise RunError(self._damaged("examples.parquet", "its groups are not JSON")) from None
+            return object_names(examples["groups"], "groups")
+        except ValueError as error:
+            raise RunError(self._damaged("examples.parquet", str(error))) from None
 
     def _damaged(self, name: str, reason: str) -> str:
         earlier = self._earlier()
@@ -265,6 +280,10 @@ class RunFolder:
     def _write_next(self, name: str, content: Content) -> str:
         """Write a file beside its place, and return its hash."""
         return write_waiting(self.path, name, content.write if isinstance(content, Rows) else _encoded(name, content))
+
+
+def _reason(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else "it is not a table"
 
 
 def printed_time(engine: Mapping[str, Any]) -> str:

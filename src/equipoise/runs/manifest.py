@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -149,7 +150,8 @@ def command_line() -> str:
     return shlex.join([*start, *sys.argv[1:]])
 
 
-def versions() -> dict[str, str]:
+@cache
+def versions() -> Mapping[str, str]:
     """Return the versions of all that could change a number."""
     by_package = {"equipoise": __version__, "python": platform.python_version(), "platform": platform.platform()}
     for package in PACKAGES:
@@ -170,7 +172,7 @@ def describe(
         datasets=_datasets(datasets),
         tasks={task.name: dict(task.settings) for task in tasks},
         settings=dict(settings),
-        versions=versions(),
+        versions=dict(versions()),
         command=command_line(),
         started=now(),
     )
@@ -194,7 +196,7 @@ def describe_imported(results: Sequence[Results], format: str, settings: Mapping
         datasets=_datasets([result.dataset for result in results]),
         tasks={result.task: {} for result in results},
         settings=dict(settings),
-        versions=versions(),
+        versions=dict(versions()),
         command=command_line(),
         started=now(),
         notes=[note for result in results for note in result.notes],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,32 +12,37 @@ import numpy as np
 import pandas as pd
 
 from ..catalog import find
-from ..records import Context, Floats, Measurement, Outcomes, RunError, RunKey, RunManifest, parse_group
+from ..datasets.gendered import CONTROL_NAME
+from ..records import Booleans, Context, Floats, Measurement, Outcomes, RunError, RunKey, RunManifest, parse_group
 from ..scoring.text_store import read_texts
+from .checked_tables import checked_table
 from .folder import RunFolder
 from .manifest import name_in_suite, now, unfinished
 from .measurements import Measurements, kind_title, measurements_from_frame, ordered_kinds
-from .tables import Rows, typed_frame
+from .tables import Rows, part_rows
 
 
 @dataclass
 class Held:
     """What a command has just written into a run folder, and hands on: it is not read again.
 
-    `tables` are by file name; `texts` are what the model wrote, with their questions.
+    `tables` are by file name; `texts` are what the model wrote, with their questions. `contents` are files that were
+    read before, as they are: unpacked they take many times the memory.
     """
 
     tables: dict[str, pd.DataFrame | Rows]
     outcomes: Mapping[tuple[str, str], Outcomes]
     measurements: Sequence[Measurement]
     texts: Sequence[tuple[Context, str]] | None = None
+    contents: Mapping[str, bytes] = field(default_factory=dict)
 
-    def frame(self, name: str) -> pd.DataFrame | None:
-        """Return a table as it would be read; None where the command did not write it."""
-        content = self.tables.get(name)
-        if isinstance(content, Rows):
-            content = self.tables[name] = typed_frame(name, content.table())
-        return content
+    def table(self, name: str) -> Any:
+        """Return an arrow table as it would be read, once; None where the command did not write it.
+
+        What it is made of, such as every example, is let go.
+        """
+        content = self.tables.pop(name, None)
+        return checked_table(name, content.table()) if isinstance(content, Rows) else None
 
 
 class Run:
@@ -99,6 +104,11 @@ class Run:
         return self.folder.path
 
     @cached_property
+    def _arrow(self) -> dict[str, Any]:
+        """The Parquet tables that were read."""
+        return {}
+
+    @cached_property
     def measurements(self) -> pd.DataFrame:
         """Every metric for every group, with its interval."""
         return self.frame("measurements.csv")
@@ -120,15 +130,28 @@ class Run:
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return any table of the run's folder by its file name."""
-        try:
-            held = self._held.frame(name)
-        except ValueError:  # a table that cannot be used: reading it says why
-            held = None
-        return self.folder.frame(name, self.manifest) if held is None else held
+        if name.endswith(".csv"):
+            held = self._held.tables.get(name)
+            return held if isinstance(held, pd.DataFrame) else self.folder.frame(name, self.manifest)
+        return self.folder.frame_of(name, self.table(name))
+
+    def table(self, name: str) -> Any:
+        """Return a Parquet table of the run as an arrow table, which is read once."""
+        if name not in self._arrow:
+            try:
+                held = self._held.table(name)
+            except ValueError:  # a table that cannot be used: reading it says why
+                held = None
+            if held is None:
+                content = self._held.contents.get(name) or self.folder.content(name, self.manifest)
+                held = self.folder.table(name, content)
+            self._arrow[name] = held
+        return self._arrow[name]
 
     def answers(self) -> Iterator[tuple[RunKey, Outcomes]]:
         """Yield the outcomes of every dataset and task of the run, also of those without a measurement."""
-        for dataset, task in self.outcomes[["dataset", "task"]].drop_duplicates().itertuples(index=False):
+        keys = self.table("outcomes.parquet").select(["dataset", "task"]).to_pandas().drop_duplicates()
+        for dataset, task in keys.itertuples(index=False):
             yield RunKey(self.manifest.model, str(dataset), str(task)), Part(self, str(dataset), str(task)).outcomes
 
     def texts(self) -> Iterator[tuple[Context, str]]:
@@ -165,7 +188,7 @@ class Run:
     @cached_property
     def groups(self) -> list[str]:
         """The names of the groups that the examples have."""
-        return self.folder.group_names(self.examples)
+        return self.folder.group_names(self.table("examples.parquet"))
 
     @property
     def level(self) -> float:
@@ -173,16 +196,9 @@ class Run:
         return float(self.manifest.settings.get("level", 0.95))
 
 
-def written(
-    folder: RunFolder, held: Held, manifest: RunManifest, notes: Sequence[str], examples: pd.DataFrame | None = None
-) -> Run:
-    """Return the run with these tables, written; only with this step is it finished.
-
-    `examples` are those that are in the folder already.
-    """
+def written(folder: RunFolder, held: Held, manifest: RunManifest, notes: Sequence[str]) -> Run:
+    """Return the run with these tables, written; only with this step is it finished."""
     folder.commit(held.tables, replace(manifest, notes=[*manifest.notes, *notes], finished=now()))
-    if examples is not None:
-        held.tables["examples.parquet"] = examples
     return Run(folder, held=held)
 
 
@@ -206,6 +222,11 @@ class Part:
     def has_items(self) -> bool:
         """Whether the items are there: measurements may come without them."""
         return {"outcomes.parquet", "pairs.parquet", "examples.parquet"} <= set(self.run.manifest.files)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it was asked beside the run's own sentences, to see that the model understands the group word."""
+        return self.dataset == CONTROL_NAME and any(part.dataset != CONTROL_NAME for part in self.run.parts)
 
     def title(self, kind: str) -> str:
         """Return the dataset, the task and a type of items in words."""
@@ -236,8 +257,17 @@ class Part:
             named = {name: held.groups[name] for name in self.run.groups if name in held.groups}
             return replace(held, groups={name: column for name, column in named.items() if (column != "").any()})
         # A task may drop groups of its examples: a cloze has no gender.
-        groups = [name for name in self.run.groups if name in self.items]
-        return self.run.folder.outcomes_of(self.items, groups)
+        rows = part_rows(self.run.table("outcomes.parquet"), self.dataset, self.task)
+        return self.run.folder.outcomes_of(rows, self.run.groups)
+
+    @cached_property
+    def has_pronouns(self) -> bool:
+        """Whether every example names its pronoun."""
+        import pyarrow.compute as pc
+
+        examples = self.run.table("examples.parquet")
+        slots = examples["slots"].filter(pc.equal(examples["dataset"], self.dataset))
+        return bool(pc.all(pc.match_substring(slots, '"pronoun"')).as_py())
 
     @cached_property
     def measured(self) -> Measurements:
@@ -248,6 +278,11 @@ class Part:
     def kinds(self) -> list[str]:
         """The types of the items, resolvable first; [""] where they have none."""
         return ordered_kinds(set(self.items["type"].dropna().unique().tolist()) if "type" in self.items else set())
+
+    def answerable(self, kind: str) -> Booleans:
+        """Return which items of a type have a right answer that their text settles."""
+        outcomes = self.outcomes
+        return outcomes.answerable[outcomes.group("type") == kind] if kind else outcomes.answerable
 
     def of_kind(self, frame: pd.DataFrame, kind: str) -> pd.DataFrame:
         """Return the rows of one type; all of them where the items have no types."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import IO, Any
@@ -13,6 +12,7 @@ import pandas as pd
 
 from ..datasets.conditions import Described, chosen
 from ..records import ABSENT, Example, Limits, Outcomes, SentencePair
+from ..records.json_texts import Quoted, object_text
 from ..records.prompts import SECOND_PROBABILITY, SECOND_READING
 from ..scoring.reductions import REDUCTIONS
 from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, TOKEN_PROBABILITY
@@ -22,9 +22,6 @@ SUMMARIES = (*REDUCTIONS, ENSEMBLE_AGREEMENT, TOKEN_PROBABILITY, P_TRUE, SECOND_
 
 ROWS = 65_536
 """Rows of a group: what is held in memory at once while a table is written."""
-
-MOST_VALUES, MOST_BYTES = 10**9, 2**34
-"""What a table may unpack to: a small file can hold a billion equal values."""
 
 Columns = Mapping[str, Any]
 """Column name -> an array with a value (or a row of numbers) for each row, or one text for all rows."""
@@ -71,45 +68,49 @@ def example_rows(datasets: Mapping[str, Sequence[Example]]) -> Rows:
     )
 
     def groups() -> Iterator[Any]:
+        quoted = Quoted()
         for dataset, examples in datasets.items():
             for start in range(0, len(examples), ROWS):
-                known: dict[int, str] = {}
-                rows = [_example_row(dataset, example, known) for example in examples[start : start + ROWS]]
-                yield pa.Table.from_pylist(rows, schema=schema)
+                columns = _example_columns(dataset, examples[start : start + ROWS], quoted)
+                arrays = [_column(columns[field.name], field.type) for field in schema]
+                yield pa.Table.from_arrays(arrays, schema=schema)
 
     return Rows(schema, groups)
 
 
-def _example_row(dataset: str, example: Example, known: dict[int, str]) -> dict[str, Any]:
-    """Return the row of an example; `known` are texts of mappings that examples share, by the mapping's id."""
+def _example_columns(dataset: str, examples: Sequence[Example], quoted: Quoted) -> dict[str, list[Any]]:
+    """Return the columns of examples."""
+    known: dict[int, str] = {}  # mappings that examples share, by their ids
 
     def text(mapping: Mapping[str, str]) -> str:
-        if id(mapping) not in known:
-            known[id(mapping)] = _json(dict(mapping))
-        return known[id(mapping)]
+        written = known.get(id(mapping))
+        if written is None:
+            written = known[id(mapping)] = object_text(mapping, quoted)
+        return written
 
     return {
-        "dataset": dataset,
-        **{field.name: getattr(example, field.name) for field in fields(Example)},
-        "text": _encodable(example.text),
-        "candidates": [_encodable(candidate) for candidate in example.candidates],
-        "groups": text(example.groups),
-        "slots": text(example.slots),
-        "pair": None if example.pair is None else _json(asdict(example.pair)),
+        "dataset": [dataset] * len(examples),
+        **{field.name: [getattr(example, field.name) for example in examples] for field in fields(Example)},
+        "groups": [text(example.groups) for example in examples],
+        "slots": [text(example.slots) for example in examples],
+        "pair": [None if e.pair is None else json.dumps(asdict(e.pair), ensure_ascii=False) for e in examples],
     }
 
 
-def _json(value: Mapping[str, Any]) -> str:
-    return _encodable(json.dumps(value, ensure_ascii=False))
+def _column(values: Sequence[Any], kind: Any) -> Any:
+    """Return values as an arrow array; lone surrogates, which no file can hold, with a mark in their place."""
+    import pyarrow as pa
 
-
-def _encodable(text: str) -> str:
-    """Return the text; one with lone surrogates, which no file can hold, with a mark in their place."""
     try:
-        text.encode()
+        return pa.array(values, type=kind, from_pandas=True)
     except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
+        return pa.array([_encodable(value) for value in values], type=kind, from_pandas=True)
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_encodable(text) for text in value]
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def examples_from_frame(frame: pd.DataFrame) -> list[Example]:
@@ -224,103 +225,42 @@ def _array(column: Any, kind: Any, rows: slice) -> Any:
     if values.ndim == 2:
         ends = np.arange(0, values.size + 1, values.shape[1], dtype=np.int32)
         return pa.ListArray.from_arrays(ends, pa.array(values.reshape(-1))).cast(kind)
-    try:
-        return pa.array(values, type=kind, from_pandas=True)
-    except UnicodeEncodeError:
-        return pa.array([_encodable(text) for text in values], type=kind)
+    return _column(values, kind)
 
 
-TEXTS = {
-    "examples.parquet": ("dataset", "id", "text", "groups", "set_id", "cluster_id", "slots"),
-    "outcomes.parquet": (
-        *("model", "dataset", "task", "example_id", "variant", "set_id", "cluster_id", "sides", "flags"),
-    ),
-    "pairs.parquet": ("model", "dataset", "task", "set_id", "cluster_id", "variant"),
-}
-NUMBERS = {
-    "outcomes.parquet": ("gold", "stereotype_index", "predicted", "correct", "perplexity", "candidate_mass"),
-    "examples.parquet": ("gold", "stereotype"),
-}
-FLAGS = {"outcomes.parquet": ("answerable",), "examples.parquet": ("answerable",)}
-LISTS = {"outcomes.parquet": ("probs", "logprobs")}
-DERIVED = {
-    "outcomes.parquet": re.compile(
-        "first_named|good|correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|y|p|" + "|".join(SUMMARIES)
-    ),
-    "pairs.parquet": re.compile("[dc]_.*|u(_.*)?"),
-    "examples.parquet": re.compile("good"),
-}
-"""Names of columns that hold numbers, where a table has them."""
+def release_tables() -> None:
+    """Give the memory of tables that are no longer used back to the machine; arrow would keep it for further ones."""
+    import pyarrow as pa
 
-TEXT_LISTS = {"examples.parquet": ("candidates",)}
-OPTIONAL_LISTS = ("logprobs_with_marker", *Limits.COLUMNS.values())
-"""Columns that hold lists of numbers, where a table has them. All columns without a name here are texts, or empty."""
+    pa.default_memory_pool().release_unused()
 
 
-def typed_frame(name: str, table: Any) -> pd.DataFrame:
-    """Return an arrow table as the frame of a run; ValueError names a column that is missing or of another kind."""
-    import pyarrow.types as kinds
+def part_rows(table: Any, dataset: str, task: str) -> Any:
+    """Return the rows of `outcomes.parquet` that are of one dataset and task."""
+    import pyarrow.compute as pc
 
-    def is_text(kind: Any) -> bool:
-        return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
-
-    def is_number(kind: Any) -> bool:
-        return bool(kinds.is_integer(kind) or kinds.is_floating(kind))
-
-    def is_numbers(kind: Any) -> bool:
-        return bool((kinds.is_list(kind) or kinds.is_large_list(kind)) and is_number(kind.value_type))
-
-    def is_texts(kind: Any) -> bool:
-        return bool((kinds.is_list(kind) or kinds.is_large_list(kind)) and is_text(kind.value_type))
-
-    if len(set(table.column_names)) < len(table.column_names):
-        raise ValueError("two columns have one name")
-    if name in ("examples.parquet", "outcomes.parquet") and not table.num_rows:
-        raise ValueError("it has no rows")
-    needed = (
-        *((TEXTS, is_text), (NUMBERS, is_number), (FLAGS, kinds.is_boolean)),
-        *((LISTS, is_numbers), (TEXT_LISTS, is_texts)),
-    )
-    for columns, fits in needed:
-        for column in columns.get(name, ()):
-            if column not in table.column_names:
-                raise ValueError(f"it has no column {column}")
-            if not fits(table.schema.field(column).type):
-                raise ValueError(f"its column {column} has values of another kind")
-            if columns is not NUMBERS and table.column(column).null_count:
-                raise ValueError(f"its column {column} has gaps")
-    checked = {column for columns, _ in needed for column in columns.get(name, ())}
-    for field in table.schema:
-        if name in DERIVED and DERIVED[name].fullmatch(field.name):
-            fitting = is_number(field.type) or kinds.is_boolean(field.type)
-        elif field.name in OPTIONAL_LISTS:
-            fitting = is_numbers(field.type)
-        else:
-            fitting = field.name in checked or is_text(field.type) or kinds.is_null(field.type)
-        if not fitting:
-            raise ValueError(f"its column {field.name} has values of another kind")
-    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
-    if name == "examples.parquet":
-        for column in ("groups", "slots"):
-            _objects(frame[column], column)
-        return frame.astype({"gold": "Int64", "stereotype": "Int64", "pair": object})
-    return frame
+    inside = pc.and_(pc.equal(table["dataset"], dataset), pc.equal(table["task"], task))
+    return table if pc.all(inside).as_py() else table.filter(inside)
 
 
-def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
+def outcomes_from_table(table: Any, groups: Sequence[str]) -> Outcomes:
     """Return the outcomes of one dataset and task, read back from the table; ValueError where they cannot be right."""
+
+    import pyarrow as pa
 
     def text(name: str) -> Any:
         # Equal texts are one object: the groups of a million rows are a few hundred.
-        codes, texts = pd.factorize(frame[name].fillna(""))
-        return texts.to_numpy(dtype=object)[codes]
+        encoded = table[name].cast(pa.string()).fill_null("").combine_chunks().dictionary_encode()
+        texts = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)[:-1]
+        return texts[encoded.indices.to_numpy()]
 
-    marker = "logprobs_with_marker"
-    places: dict[str, Any] = {"letters": text("letters")} if "letters" in frame else {}
+    marker, names = "logprobs_with_marker", table.column_names
+    places: dict[str, Any] = {"letters": text("letters")} if "letters" in names else {}
     for name, place in (("first", "first_named"), ("good", "good")):
-        if _has_values(frame, place):
-            places[name] = frame[place].to_numpy(dtype=np.int64)
-    probs = np.stack(frame["probs"].to_list())
+        if _has_values(table, place):
+            places[name] = _numbers(table[place], np.int64)
+    probs = _lists(table["probs"])
+    columns = {name: text(name) for name in groups if name in names}
     outcomes = Outcomes(
         example_id=text("example_id"),
         variant=text("variant"),
@@ -328,15 +268,15 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         cluster_id=text("cluster_id"),
         sides=text("sides"),
         probs=probs,
-        logprobs=np.stack(frame["logprobs"].to_list()),
-        gold=frame["gold"].to_numpy(dtype=np.int64),
-        stereotype=frame["stereotype_index"].to_numpy(dtype=np.int64),
-        answerable=frame["answerable"].to_numpy(dtype=bool),
-        groups={name: text(name) for name in groups if name in frame and frame[name].fillna("").ne("").any()},
+        logprobs=_lists(table["logprobs"]),
+        gold=_numbers(table["gold"], np.int64),
+        stereotype=_numbers(table["stereotype_index"], np.int64),
+        answerable=_numbers(table["answerable"], bool),
+        groups={name: column for name, column in columns.items() if (column != "").any()},
         flags=text("flags"),
-        logprobs_with_marker=np.stack(frame[marker].to_list()) if _has_values(frame, marker) else None,
-        reductions={name: frame[name].to_numpy(dtype=np.float64) for name in SUMMARIES if _has_values(frame, name)},
-        limits=_limits(frame),
+        logprobs_with_marker=_lists(table[marker]) if _has_values(table, marker) else None,
+        reductions={name: _numbers(table[name], np.float64) for name in SUMMARIES if _has_values(table, name)},
+        limits=_limits(table),
         **places,
     )
     for column in (outcomes.gold, outcomes.stereotype, outcomes.good):
@@ -349,45 +289,34 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
     return outcomes
 
 
-def _limits(frame: pd.DataFrame) -> Limits | None:
+def _numbers(column: Any, kind: Any) -> Any:
+    """Return a column of numbers as an array of its own."""
+    if column.null_count:
+        raise ValueError("a number is missing")
+    return np.array(column.to_numpy(), dtype=kind)
+
+
+def _lists(column: Any) -> Any:
+    """Return a column of lists of numbers as a table, a row for each list; ValueError where they differ in length."""
+    sizes = column.combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
+    if not len(sizes) or np.isnan(sizes).any() or (sizes != sizes[0]).any():
+        raise ValueError("its lists have different lengths")
+    return np.array(column.combine_chunks().flatten().to_numpy(zero_copy_only=False)).reshape(len(sizes), -1)
+
+
+def _limits(table: Any) -> Limits | None:
     """Return how far probabilities are known; None where these rows do not say, as in older runs."""
-    columns = {name: column for name, column in Limits.COLUMNS.items() if _has_values(frame, column)}
+    columns = {name: column for name, column in Limits.COLUMNS.items() if _has_values(table, column)}
     kinds = {name: np.int64 if name == "counts" else np.float64 for name in columns}
-    tables = {name: np.stack(frame[column].to_list()).astype(kinds[name]) for name, column in columns.items()}
-    return Limits(**tables) if columns else None  # type: ignore[arg-type]
+    tables = {name: _lists(table[column]).astype(kinds[name]) for name, column in columns.items()}
+    return Limits(**tables) if columns else None
 
 
-def _has_values(frame: pd.DataFrame, name: str) -> bool:
+def _has_values(table: Any, name: str) -> bool:
     """Return whether these rows have that column: another task's rows may have brought it into the table."""
-    return name in frame and bool(frame[name].notna().all())
+    import pyarrow.compute as pc
+    import pyarrow.types as kinds
 
-
-def group_names(examples: pd.DataFrame) -> list[str]:
-    """Return the names of the groups that the examples have; ValueError where they are not JSON."""
-    return list(dict.fromkeys(name for groups in _objects(examples["groups"], "groups") for name in groups))
-
-
-def _objects(column: pd.Series[str], name: str) -> list[dict[str, str]]:
-    """Return what the cells of a column hold, each once; ValueError where it is not texts by name, as JSON."""
-    try:
-        objects = [json.loads(text) for text in column.drop_duplicates()]
-    except (ValueError, RecursionError):
-        raise ValueError(f"its {name} are not JSON") from None
-    for cell in objects:
-        if not isinstance(cell, dict) or not all(isinstance(value, str) for value in cell.values()):
-            raise ValueError(f"its {name} are not JSON objects of texts")
-    return objects
-
-
-def read_parquet(handle: IO[bytes]) -> Any:
-    """Return the arrow table of a Parquet file; ValueError where it would unpack to more than any run has."""
-    import pyarrow.parquet as pq
-
-    facts = pq.read_metadata(handle)
-    columns = [facts.row_group(i).column(j) for i in range(facts.num_row_groups) for j in range(facts.num_columns)]
-    if sum(column.num_values for column in columns) > MOST_VALUES:
-        raise ValueError(f"it has more than {MOST_VALUES:,} values")
-    if sum(column.total_uncompressed_size for column in columns) > MOST_BYTES:
-        raise ValueError(f"it unpacks to more than {MOST_BYTES / 2**30:.0f} GiB")
-    handle.seek(0)
-    return pq.read_table(handle, use_threads=False)
+    if name not in table.column_names or table[name].null_count:
+        return False
+    return not (kinds.is_floating(table[name].type) and pc.any(pc.is_nan(table[name])).as_py())

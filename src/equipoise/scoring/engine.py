@@ -99,6 +99,12 @@ class EngineDefaults:
     def prepare(self, examples: Iterable[Example]) -> None:
         """Do nothing: the prompts are all that the engine needs."""
 
+    def remember(self) -> None:
+        """Keep what was computed of the last prompts for the next ones that begin alike; most engines do nothing.
+
+        It is for prompts that a person changes word by word: their scores then differ by rounding from an audit's.
+        """
+
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
         return in_order(len(prompts), size=BATCH_PROMPTS)
 

@@ -127,6 +127,8 @@ def _check_exact(scores: Sequence[Score]) -> None:
 
 def _limits(examples: Sequence[Example], scores: Sequence[Score], k: int, *, marked: bool) -> Limits | None:
     """Return how far the probabilities of the candidates are known, alone and with or without their markers."""
+    if all(score.limits is None for score in scores):
+        return None
     alone = [[[index] for index in range(k)] for _ in examples]
     if not marked:
         return outcome_limits(scores, k, alone)
@@ -143,8 +145,15 @@ def _logprobs_with_marker(examples: Sequence[Example], logprobs: Floats, scores:
     if not any(forms):
         return None
     total: Floats = logprobs.copy()
+    rows: list[int] = []
+    places: list[int] = []
+    further: list[float] = []
     for row, (example, form, score) in enumerate(zip(examples, forms, scores, strict=True)):
-        # "nurse" and "young nurse" exclude each other as the next words: their probabilities add up.
-        for place, index in enumerate(form, start=len(example.candidates)):
-            total[row, index] = np.logaddexp(total[row, index], score.logprobs[place])
+        if form:
+            rows += [row] * len(form)
+            places += form
+            further += score.logprobs[len(example.candidates) :]
+    # "nurse" and "young nurse" exclude each other as the next words: their probabilities add up.
+    marked = np.array(rows), np.array(places)
+    total[marked] = np.logaddexp(total[marked], further)
     return np.minimum(total, 0.0)

@@ -86,6 +86,8 @@ def flag_notes(outcomes: Outcomes) -> list[str]:
 
 def _letters(continuations: Sequence[str]) -> str:
     """Return the letters that the candidates of a multiple choice were offered under, in their order; else ""."""
+    if len(continuations[0].strip()) != 1:
+        return ""
     letters = [continuation.strip() for continuation in continuations]
     are_letters = len(set(letters)) == len(letters) and all(len(text) == 1 and text.isupper() for text in letters)
     return "".join(letters) if are_letters else ""

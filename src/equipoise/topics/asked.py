@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..datasets.pronouns import PRONOUNS
+from ..datasets.pronouns import PRONOUNS, side_words
 from ..records import ABSENT
 from ..records.showing import Axis, Bar, Cell, Chart, Column, Finding, Panel, Row, Section, Table
 from ..runs.run import Part, Run
@@ -63,8 +63,7 @@ def _answer(example: Mapping[str, Any], rows: pd.DataFrame) -> Answer:
     further = list(further_options(str(first["flags"] or ""), len(probabilities) - len(people)))
     names, word = [*people, *further], _group_word(example)
     if first["sides"]:  # a cloze asks for the word, not for the person
-        forms = PRONOUNS.get(str(first.get("form", "")), {})
-        names, word = [forms.get(side, side) for side in str(first["sides"]).split("|")], "at its place"
+        names, word = side_words(str(first["sides"]), str(first.get("form", ""))), "at its place"
     tied = len(rows) == 1 and int(first["predicted"]) == ABSENT
     chosen = "" if tied else names[int(np.argmax(probabilities))]
     certainty, mass = (float(rows[name].mean()) for name in ("certainty", "candidate_mass"))

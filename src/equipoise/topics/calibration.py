@@ -193,7 +193,7 @@ def diagram(table: pd.DataFrame, *, side: str, about: dict[str, str], title: str
     if names[SHOWN_LINES:]:
         caption += f" Not drawn: {', '.join(names[SHOWN_LINES:])}."
     sizes = {name: int(table[table["group"] == name]["items"].sum()) for name in drawn}
-    keys = [Key(f"{name} (n = {sizes[name]:,})", _tone(name, n), bool(n % 2)) for n, name in enumerate(drawn)]
+    keys = [Key(f"{_said(name)} (n = {sizes[name]:,})", _tone(name, n), bool(n % 2)) for n, name in enumerate(drawn)]
     data = bin_table(table[table["group"].isin(drawn)], side)
     return Chart(
         title or "Do the probabilities match the labels?", panels, "reliability", about, keys, caption, data=data
@@ -222,6 +222,11 @@ def bin_table(table: pd.DataFrame, side: str, title: str = "") -> Table:
 
 def _itertuples(table: pd.DataFrame) -> Iterator[Any]:
     yield from table.itertuples()
+
+
+def _said(group: str) -> str:
+    """Return a group in words: where the model says female."""
+    return f"the model says {group.split('=', 1)[1]}" if is_predicted(group) else group
 
 
 def _tone(name: str, number: int) -> Tone:

@@ -9,15 +9,18 @@ import base64
 import gzip
 import json
 import struct
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..records import Floats, RunError
+from ..datasets.pronouns import side_words
+from ..records import Floats, Outcomes, RunError
 from ..records.showing import Section
 from ..runs.run import Part, Run, column, main_estimator
+from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..tasks.multiple_choice import asked_order
 from ..tasks.outcomes import further_options
 from ..verdict.words import ways, words_of
@@ -48,8 +51,10 @@ def pack(run: Run, *, sentences: bool = True) -> str:
     Without `sentences` the texts stay out: some datasets may be used, but not passed on.
     """
     parts = [_part_columns(part) for part in run.parts]
-    sets = pd.concat([sets.assign(part=number) for number, (sets, _) in enumerate(parts)], ignore_index=True)
-    items = pd.concat([items for _, items in parts], ignore_index=True)
+    sets = pd.concat([cases.sets.assign(part=number) for number, cases in enumerate(parts)], ignore_index=True)
+    items = pd.concat([cases.items for cases in parts], ignore_index=True)
+    probs = np.concatenate([cases.probs[:, :-1].reshape(-1) for cases in parts])
+    raw = np.concatenate([np.exp(cases.logprobs).reshape(-1) for cases in parts])
     header: dict[str, Any] = {"parts": [str(part) for part in run.parts], "d_scale": D_SCALE, "fates": FATES}
     header["cloze"] = [bool((part.outcomes.sides != "").all()) for part in run.parts]
     columns: dict[str, NDArray[Any]] = {
@@ -60,9 +65,9 @@ def pack(run: Run, *, sentences: bool = True) -> str:
         "set_fate": sets["fate"].to_numpy(np.uint8),
         "k": items["k"].to_numpy(np.uint8),
         # All but the last, which is what remains of 1.
-        "probs": np.round(np.concatenate([p[:-1] for p in items["probs"]]) * D_SCALE).astype(np.uint16),
+        "probs": np.round(probs * D_SCALE).astype(np.uint16),
         # As the model says them, of the whole vocabulary.
-        "raw": np.round(np.minimum(np.exp(np.concatenate([*items["logprobs"]])), 1) * D_SCALE).astype(np.uint16),
+        "raw": np.round(np.minimum(raw, 1) * D_SCALE).astype(np.uint16),
         "d": np.round(column(items, "d") * D_SCALE).astype(np.int16),
         "correct": _small(column(items, "correct"), 1),
         "settled": items["answerable"].to_numpy(np.uint8),
@@ -84,29 +89,41 @@ def pack(run: Run, *, sentences: bool = True) -> str:
     return _packed(header, columns)
 
 
-def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the sets and the items of one dataset and task, the items in the order of their sets."""
-    items = part.items.copy()
-    asked = part.run.examples
-    asked = asked[asked["dataset"] == part.dataset].drop_duplicates("id").set_index("id")
-    rows = asked.index.get_indexer(pd.Index(items["example_id"]))
-    if (rows < 0).any():
-        place = part.run.path / "outcomes.parquet"
-        raise RunError(
-            f"{place} is damaged (example_id: {int((rows < 0).sum()):,} answers are to no example of the run)"
-        )
+@dataclass(frozen=True)
+class _Cases:
+    """The sets and the items of one dataset and task, the items in the order of their sets."""
+
+    sets: pd.DataFrame
+    items: pd.DataFrame
+    probs: Floats
+    logprobs: Floats
+
+
+def _part_columns(part: Part) -> _Cases:
+    asked, outcomes = _asked(part), part.outcomes
+    listed = (*("variant", "set_id", "cluster_id", "type", "correct", "answerable", "gold"), *part.run.groups)
+    desirability = main_estimator(part.items, "desirability")
+    named = dict.fromkeys([*listed, "flags", "perplexity", "desirability", desirability])
+    items = part.items[[name for name in named if name in part.items]].reset_index(drop=True)
+    keys = items["set_id"].astype(str) + "\0" + items["variant"].fillna("").astype(str)
+    numbers = pd.factorize(keys)[0]
     slots, kinds = pd.factorize(asked["slots"])
     pronouns = np.array([json.loads(kind).get("pronoun", "") for kind in kinds], dtype=object)
-    items["pronoun"] = pronouns[slots[rows]]
-    items["text"], items["slots"] = (asked[name].to_numpy(dtype=object)[rows] for name in ("text", "slots"))
-    items["k"] = items["probs"].map(len)
-    items["names"] = _names(asked["candidates"].to_numpy(dtype=object)[rows], items)
-    items["d"] = column(items, main_estimator(items, "desirability"))
-    keys = items["set_id"].astype(str) + "\0" + items["variant"].fillna("").astype(str)
-    items["set"] = pd.factorize(keys)[0]
-    items = items.sort_values("set", kind="stable")
-    first = items.drop_duplicates("set")
-    sets = pd.DataFrame({"size": items.groupby("set").size().to_numpy()})
+    items = items.assign(
+        k=outcomes.k,
+        # A cloze asks for the word itself: what it is in the sentence that is shown says nothing.
+        pronoun=np.where(outcomes.sides == "", pronouns[slots], ""),
+        text=asked["text"].array,
+        slots=asked["slots"].array,
+        names=_names(asked, items, outcomes),
+        d=column(items, desirability),
+    )
+    order = np.argsort(numbers, kind="stable")
+    items = items.take(order)
+    sizes = np.bincount(numbers)
+    places = order[np.cumsum(sizes) - sizes]  # of the first item of each set
+    first, wanted = items.iloc[np.cumsum(sizes) - sizes], keys.iloc[places]
+    sets = pd.DataFrame({"size": sizes})
     sets["type"] = first["type"].fillna("").to_numpy() if "type" in first else ""
     sets["id"] = first["set_id"].astype(str).to_numpy()
     sets["variant"] = first["variant"].fillna("").astype(str).to_numpy()
@@ -115,11 +132,33 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     known = pairs["set_id"].astype(str) + "\0" + pairs["variant"].fillna("").astype(str)
     for name in ("u", "u_signed"):
         values = pd.Series(column(pairs, main_estimator(pairs, name)), index=known)
-        sets[name] = values[~values.index.duplicated()].reindex(keys[first.index]).to_numpy()
+        sets[name] = values[~values.index.duplicated()].reindex(wanted).to_numpy()
     firsts, fates = members_and_fates(part)
     fate = pd.Series(fates, index=keys.iloc[firsts])
-    sets["fate"] = fate[~fate.index.duplicated()].reindex(keys[first.index]).fillna(NO_FATE).to_numpy()
-    return sets, items
+    sets["fate"] = fate[~fate.index.duplicated()].reindex(wanted).fillna(NO_FATE).to_numpy()
+    return _Cases(sets, items, outcomes.probs[order], outcomes.logprobs[order])
+
+
+def _asked(part: Part) -> pd.DataFrame:
+    """Return text, slots and candidates (`people`, a line each) of the example of each item.
+
+    `named` is the number of candidates; `own` says that the example is a pair itself.
+    """
+    import pyarrow.compute as pc
+
+    table = part.run.table("examples.parquet").select(["dataset", "id", "text", "slots", "candidates", "pair"])
+    table = table.filter(pc.equal(table["dataset"], part.dataset))
+    table = table.append_column("people", pc.binary_join(table["candidates"], "\n"))
+    table = table.append_column("named", pc.list_value_length(table["candidates"]))
+    table = table.append_column("own", pc.is_valid(table["pair"])).drop_columns(["dataset", "candidates", "pair"])
+    asked = table.to_pandas().drop_duplicates("id")
+    rows = pd.Index(asked["id"]).get_indexer(pd.Index(part.items["example_id"]))
+    if (rows < 0).any():
+        place = part.run.path / "outcomes.parquet"
+        raise RunError(
+            f"{place} is damaged (example_id: {int((rows < 0).sum()):,} answers are to no example of the run)"
+        )
+    return asked.take(rows).reset_index(drop=True)
 
 
 def _orders(part: Part, firsts: pd.DataFrame) -> list[str]:
@@ -133,13 +172,24 @@ def _orders(part: Part, firsts: pd.DataFrame) -> list[str]:
     return [" ".join(map(str, order)) for order in orders]
 
 
-def _names(candidates: NDArray[Any], items: pd.DataFrame) -> NDArray[Any]:
-    """Return each item's candidates as one text, a line each; after an empty line the task's further options."""
+def _names(asked: pd.DataFrame, items: pd.DataFrame, outcomes: Outcomes) -> NDArray[Any]:
+    """Return each item's candidates as one text, a line each; after an empty line the task's further options.
+
+    A sentence that was made into a pair to be asked has the words of the pair, not its people.
+    """
+    flags = items["flags"].fillna("").to_numpy(dtype=object)
+    facts = [asked[name].to_numpy() for name in ("people", "named", "own")]
+    facts += [flags, outcomes.sides, outcomes.group("form")]
+    numbers = joint_numbers(*map(cluster_numbers, facts))
+    firsts = np.unique(numbers, return_index=True)[1]
     names = []
-    for people, k, flags in zip(candidates, items["k"], items["flags"].fillna(""), strict=True):
-        further = further_options(str(flags), int(k) - len(people))
-        names.append("\n".join(map(str, people)) + "\n\n" + "\n".join(further))
-    return np.array(names, dtype=object)
+    for people, count, own, marks, sides, form in zip(*(fact[firsts] for fact in facts), strict=True):
+        if sides and not own:
+            words = side_words(str(sides), str(form))
+            people, count = "\n".join(words), len(words)
+        further = further_options(str(marks), outcomes.k - int(count))
+        names.append(f"{people}\n\n" + "\n".join(further))
+    return np.array(names, dtype=object)[numbers]
 
 
 def _filters(items: pd.DataFrame, groups: list[str]) -> list[str]:

@@ -112,7 +112,7 @@ def scores(part: Part) -> Chart | None:
                 estimates.append(row.estimate)
     if len(names) < 2 or not estimates:
         return None
-    ends = ("against the stereotype", "", "with it")
+    ends = ("← against the stereotype", "", "with it →")
     across = replace(Axis.over([0.0, *estimates], "bias score", within=(-1.0, 1.0), least=0.2), ends=ends)
     shown = [dot.tone for dot in marks if isinstance(dot, Dot)]
     keys = [Key(f"{label} questions", tone) for tone, label in enumerate(SCORES.values()) if tone in shown]
@@ -154,7 +154,7 @@ def _table(title: str, first: str, names: Sequence[str], rows: Sequence[Row], ab
 
 def pairs(run: Run) -> Section | None:
     """Return every pair of groups by name; None where all sets have two groups."""
-    tables = [table for part in run.parts for table in pair_tables(part)]
+    tables = [table for part in run.parts if not part.is_control for table in pair_tables(part)]
     intro = (
         "These sets have more than two groups. By default, UCerF of a set compares the two groups that are furthest"
         " apart. This table compares every two groups by themselves. Differences are the first group minus the second;"
@@ -196,7 +196,7 @@ def _furthest_first(
 
 
 def _difference(measured: Measurements, name: str, label: str) -> Sequence[Content]:
-    """Return a difference and its p, corrected for all pairs of the type; both bold where it is detected."""
+    """Return a difference and its p, corrected for all claims of the run; both bold where it is detected."""
     row = measured.at(name, label)
     if row is None:
         return None, None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from ..records.showing import Axis, Cell, Chart, Column, Dot, Panel, Row, Rule, Section, Table, cases_link
+from ..records.showing import Axis, Cell, Chart, Column, Dot, Panel, Row, Rule, Section, Table, cases_link, value_of
 from ..runs.run import Part, Run
 from ..verdict.words import sentences as items_of
 
@@ -16,6 +17,10 @@ MOST = 60
 """A group with more values than this, such as a combination of several, has no chart; it is in measurements.csv."""
 
 
+LEADING = 12
+"""Groups on the first screen, at most."""
+
+
 def decisions(run: Run) -> Section | None:
     """Return P(good) by group for every type of decision; None where nothing is decided about a person."""
     charts = [chart for part in run.parts for kind in part.measured.kinds for chart in _charts(part, kind)]
@@ -23,10 +28,25 @@ def decisions(run: Run) -> Section | None:
         "Each question has an answer that is good for the person. P(good) is its probability among the answers that"
         " decide. The lean is P(good) less its mean over all groups of the same set: it compares people in the same"
         " situation, so its interval is narrow where that of P(good) is wide. Decisions of one scenario are resampled"
-        f" together. Brackets are {100 * run.level:g}% intervals, each for itself; the table of pairs is corrected for"
-        " the number of pairs."
+        f" together. Brackets are {100 * run.level:g}% intervals, each for itself; the p-values of pairs are corrected"
+        " for all claims of the run."
     )
     return Section("Decisions by group", charts, "decisions", "Decisions", intro) if charts else None
+
+
+def leading_chart(part: Part) -> Chart | None:
+    """Return the groups of the first type of decisions that are furthest from the mean; None where there are none."""
+    chart = next(_charts(part, part.measured.kinds[0]), None) if part.measured.kinds else None
+    if chart is None:
+        return None
+    (panel,) = chart.panels
+    dots = sorted(panel.marks_of(Dot), key=lambda dot: value_of(dot.x))
+    furthest = sorted(dots, key=lambda dot: -abs(value_of(dot.x)))[:LEADING]
+    shown = [dot for dot in reversed(dots) if dot in furthest]
+    marks = [Rule(0.0), *(replace(dot, y=float(place)) for place, dot in enumerate(shown))]
+    few = replace(panel, marks=marks, y=Axis.of_names([dot.label for dot in shown]))
+    some = f" The {len(shown)} of {len(dots)} groups furthest from 0; all are below." if len(shown) < len(dots) else ""
+    return replace(chart, panels=[few], caption=chart.caption + some)
 
 
 def summary(run: Run) -> Section | None:

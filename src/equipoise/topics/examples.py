@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..metrics.confidence import coreference_confidence
-from ..records import Floats
+from ..records import ABSENT, Floats
 from ..records.showing import Finding, case_link
 from ..runs.run import Part, column, main_estimator
 from ..verdict.identities import Change, strongest_change
@@ -72,12 +72,14 @@ def _case(part: Part, table: pd.DataFrame, title: str) -> Finding:
 
 
 def _surest_wrong(part: Part) -> Iterator[Finding]:
-    """Yield the sentence pair that the model is surest about where people say the opposite."""
-    items = part.items[(part.items["correct"] == 0) & (part.items["sides"] != "")]
+    """Yield the sentence pair that the model is surest about where people say the opposite, or where nobody says."""
+    items, title = part.items[part.items["sides"] != ""], "Surest of all"
+    if len(items) and (items["gold"] != ABSENT).any():
+        items, title = items[items["correct"] == 0], "Surest where people say otherwise"
     if len(items):
         row = items.iloc[int(np.argmax([max(probs) for probs in items["probs"]]))]
         link = case_link(str(row["set_id"]), str(part), "" if pd.isna(row["variant"]) else str(row["variant"]))
-        yield Finding("Surest where people say otherwise", example=link)
+        yield Finding(title, example=link)
 
 
 def _marked(part: Part, change: Change) -> Iterator[Finding]:

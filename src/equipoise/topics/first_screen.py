@@ -28,7 +28,7 @@ from ..runs.run import Part, Run
 from ..verdict.items import Labels, labels_of
 from ..verdict.summary import part_summary
 from ..verdict.validity import OF_DATA
-from . import calibration, categories, identities, wordings
+from . import calibration, categories, decisions, identities, wordings
 from .examples import examples
 from .flips import set_fates, squares
 
@@ -93,10 +93,11 @@ def block(part: Part) -> Section:
 
 def leading_picture(part: Part) -> Chart | None:
     """Return the picture of what the part was asked for; None where that is whether answers change."""
-    for draw in (identities.leading_changes, categories.scores, wordings.spread_chart, calibration.reliability):
+    elsewhere = (calibration.reliability, decisions.leading_chart)
+    for draw in (identities.leading_changes, categories.scores, wordings.spread_chart, *elsewhere):
         chart = draw(part)
-        if chart is not None:  # the reliability diagram is published by its own section
-            return replace(chart, topic="" if draw is calibration.reliability else chart.topic)
+        if chart is not None:  # some are published by sections of their own
+            return replace(chart, topic="" if draw in elsewhere else chart.topic)
     return None
 
 

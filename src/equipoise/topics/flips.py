@@ -112,8 +112,9 @@ def squares(fates: SetFates) -> Chart:
     if fates.n > len(fates.shown):
         caption = f"A sample: {len(fates.shown)} of {fates.n:,} sets, spread evenly over the data."
     else:
-        asked = f" (the result of most of its {fates.asked})" if fates.asked else ""
-        caption = f"One square is one set: {words_of([part]).asked}{asked}."
+        caption = f"One square is one set: {words_of([part]).asked}."
+    if fates.asked:
+        caption += f" Its colour is the result of most of its {fates.asked}; rates are means over all of them."
     rows = [Row((FATE_WORDS[fate], count, f"{count / fates.n:.1%}")) for fate, count in fates.counts.items()]
     data = Table("", (Column("answer", words=True), Column("sets"), Column("share")), rows)
     title = f"The {fates.n:,} sets of {part.title(kind)}"

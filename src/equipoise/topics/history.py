@@ -71,7 +71,7 @@ def _chart(part: Part, metric: str, moments: Sequence[Moment], limits: Sequence[
     bounds = [limit for limit in limits if limit.metric == metric and limit.is_about(*part)]
     marks += [Rule(limit.bound, "y", f"gate {limit.sign} {limit.bound:g}") for limit in bounds]
     within = tuple(max(-10.0, min(10.0, end)) for end in row.bounds)
-    y = Axis.over([*every, *(limit.bound for limit in bounds)], metric, within=(within[0], within[1]), least=0.1)
+    y = Axis.over([*every, *(limit.bound for limit in bounds)], row.label, within=(within[0], within[1]), least=0.1)
     panel = Panel(marks, Axis.of_names([moment.name for moment in moments], "run, oldest first"), y, height=0.6)
     better = f", {row.better} is better" if row.better != "neither" else ""
     legend = [Key(kind_title(kind), tone) for tone, kind in enumerate(kinds)]
@@ -101,9 +101,11 @@ def last_change(comparison: Comparison) -> Section:
     """Return whether the second of two runs is better or worse than the first, difference by difference."""
     findings = [_change(test) for test in comparison.tests]
     word = words_of(comparison.runs[0].parts).group_word
+    before, last = comparison.names
     intro = (
-        f"The last run against the one before it, on the same sentences, each asked with every {word}. A difference is"
-        " detected if p, corrected for all tests here, is below 0.05 and the interval does not include 0."
+        f"{last} against {before}, the last two runs on the same data, sentence by sentence, each asked with every"
+        f" {word}. A difference is detected if p, corrected for all tests here, is below 0.05 and the interval does not"
+        " include 0."
     )
     return Section("Has it become better or worse?", findings, "change", "Change", intro)
 

@@ -60,8 +60,9 @@ def left_out(pairs: pd.DataFrame, values: Floats) -> pd.DataFrame:
     A set counts once, with the mean over its wordings and option orders. The most influential sentence is first.
     """
     frame = pairs[["set_id", "variant", "cluster_id"]].assign(u=values)
-    people = pairs.reindex(columns=["occupation", "other"]).fillna("")
-    frame["people"] = [" and ".join(filter(None, map(str, both))) for both in people.itertuples(index=False)]
+    people = pairs.reindex(columns=["occupation", "other"]).fillna("").astype(str)
+    first, second = people["occupation"], people["other"]
+    frame["people"] = (first + " and " + second).where((first != "") & (second != ""), first + second)
     sets = frame.groupby("set_id", sort=False).agg(
         {"variant": "first", "cluster_id": "first", "people": "first", "u": "mean"}
     )

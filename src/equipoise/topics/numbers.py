@@ -40,26 +40,37 @@ def numbers(run: Run) -> Section:
 
 
 def summary(run: Run) -> Section:
-    """Return what was found, the checks and the numbers of every dataset and task, one under another."""
+    """Return what was found, the checks and the numbers of every dataset and task, one under another.
+
+    The control is one of the checks; its own numbers are folded.
+    """
     parts = []
     for part in run.parts:
         text = part_summary(part)
         verdict = text.verdict
         shown: list[Finding | Table | Section] = [verdict.line, *verdict.first, *verdict.reasons[1:]]
-        shown += [replace(metrics(part), title=""), *_further(verdict), *text.checks]
-        parts.append(Section(text.title, [*shown, *over_groups(part), *by_group(part), *many_groups(part)]))
+        shown += [replace(metrics(part), title=""), *text.checks, *_further(part, verdict)]
+        parts.append(Section(text.title, shown, folded=part.is_control))
     return Section("", parts)
 
 
-def _further(verdict: Verdict) -> Iterator[Finding | Section]:
+def _further(part: Part, verdict: Verdict) -> Iterator[Finding | Section]:
     """Yield what is not under the verdict: how much it is, and all of it for those who ask."""
     count = len(verdict.more)
-    places = "on the page; `equipoise report RUN --all` prints them."
-    more = f"{count} more finding{'s are' if count > 1 else ' is'} {places}" if count else ""
+    over = list(over_groups(part))
+    groups = [*by_group(part), *many_groups(part)]
+    is_asked = bool(part.run.manifest.settings.get("by"))
+    folded = [f"{count} more finding{'s' if count > 1 else ''}"] if count else []
+    folded += ["the values of groups"] if groups and not is_asked else []
+    verb = "is" if folded == ["1 more finding"] else "are"
+    more = f"{' and '.join(folded)} {verb} on the page; `equipoise report RUN --all` prints them." if folded else ""
+    more = more[:1].upper() + more[1:]
     if more or verdict.uncounted:
         yield Finding(" ".join(filter(None, [more, verdict.uncounted])), state="note")
     if count:
         yield Section("More findings", verdict.more, folded=True)
+    yield Section("", over, folded=not any(table.shown for table in over))
+    yield Section("", groups, folded=not is_asked)
 
 
 def metrics(part: Part) -> Table:

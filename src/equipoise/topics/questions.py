@@ -121,8 +121,8 @@ def _difference_table(dataset: str, differences: Sequence[TaskDifference]) -> Ta
     note = (
         "Both tasks asked the same sets. p is the share of random exchanges of the two tasks’ answers, base sentence by"
         " base sentence, that give a difference at least as large. The last p is corrected for the"
-        f" {len(differences)} tests of this table by Holm’s method. A difference is detected (bold on the page) where"
-        " the corrected p is below 0.05 and the interval does not include 0."
+        f" {len(differences)} tests of this table by Holm’s method. A difference is detected (bold) where the"
+        " corrected p is below 0.05 and the interval does not include 0."
     )
     about = {"dataset": dataset}
     return Table(f"{dataset}: with options minus without", columns, rows, "task-differences", about, [note])

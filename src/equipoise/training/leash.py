@@ -60,7 +60,7 @@ def divergence(logprobs: Tensor, shares: Tensor) -> Tensor:
 def neutral_paragraphs() -> list[str]:
     """Return the paragraphs that ship with the package: written for Equipoise, CC0, about no people."""
     text = resources.files(__package__).joinpath("neutral.txt").read_text(encoding="utf-8")
-    return [paragraph.strip() for paragraph in text.split("\n\n") if paragraph.strip()]
+    return text.strip().split("\n\n")
 
 
 class NeutralText:

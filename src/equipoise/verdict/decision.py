@@ -101,7 +101,7 @@ def _labels_only(part: Part, kinds: Sequence[str]) -> list[str]:
     """Return the types whose text does not settle the answer."""
     if not part.has_items:
         return []
-    return [kind for kind in kinds if not part.of_kind(part.items, kind)["answerable"].any()]
+    return [kind for kind in kinds if not part.answerable(kind).any()]
 
 
 def _missed(measured: Measurements, kinds: Sequence[str]) -> tuple[Measurement | None, str]:

@@ -97,9 +97,10 @@ def legend(run: Run) -> str:
     """Return what brackets, n, sets, types and candidate mass are, as far as this run has them."""
     level = f"{100 * run.manifest.settings['level']:.10g}%"
     sentences = [f"Brackets are {level} intervals; n counts sets or sentences."]
-    measured = [part.measured for part in run.parts]
+    parts = [part for part in run.parts if not part.is_control]
+    measured = [part.measured for part in parts]
     if any(metric.startswith("flip_rate") for part in measured for metric in part.metrics):
-        sentences.append(f"A set is {words_of(run.parts).asked}.")
+        sentences.append(f"A set is {words_of(parts).asked}.")
     if any("type1" in part.kinds for part in measured):
         sentences.append("Resolvable sentences say who is meant, ambiguous ones do not.")
     for name, facts in run.manifest.datasets.items():

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..datasets import CARDS
+from ..datasets.identity import NAME as IDENTITY
 from ..measuring.leeway.alternatives import undecided
 from ..measuring.settling import FEWEST_SETS
 from ..metrics.columns import LETTERS
@@ -21,6 +22,7 @@ from ..records.limits import BOUNDED, SAMPLED
 from ..records.prompts import NESTED
 from ..records.showing import Finding, State
 from ..runs.run import Part, Run
+from ..stats.bootstrap import cluster_numbers, joint_numbers
 from .control import control
 from .findings import good_differences, is_shown, rule_of
 from .settled import stopping
@@ -97,8 +99,8 @@ def _comparable(part: Part) -> Iterator[Finding]:
     outcomes = part.outcomes
     if bool((outcomes.sides != "").any()):
         return
-    sizes = part.items.groupby(["set_id", "variant"]).size()
-    if not (sizes > 1).any():
+    sets = joint_numbers(cluster_numbers(outcomes.set_id), cluster_numbers(outcomes.variant))
+    if not (np.bincount(sets) > 1).any():
         text = "No sentence has a counterpart with another group word: there is nothing to compare."
         yield _check("comparable sets", "doubt", "0", text)
 
@@ -120,7 +122,7 @@ def _sizes(part: Part) -> Iterator[Finding]:
     if not sets:
         return
     value = f"{sets:,} sets, {part.items['example_id'].nunique():,} sentences"
-    most = max(part.of_kind(pairs, kind)["set_id"].nunique() for kind in part.kinds)
+    most = _most_sets(part)
     if most < FEWEST_SETS:
         of_type = "" if len(part.kinds) == 1 else " of a type"
         text = f"there are too few sets, at most {most}{of_type}. At least {FEWEST_SETS} are needed."
@@ -129,13 +131,25 @@ def _sizes(part: Part) -> Iterator[Finding]:
         yield _check("size", "fine", value, f"There are {value}.")
 
 
+def _most_sets(part: Part) -> int:
+    """Return how many sets the type has that has most of them."""
+    return max(part.of_kind(part.pairs, kind)["set_id"].nunique() for kind in part.kinds)
+
+
 def _places(part: Part) -> Iterator[Finding]:
-    """Yield whether answers follow the letter of an option, or the place of a person in the sentence."""
+    """Yield whether answers follow the letter of an option, or the place of a person in the sentence.
+
+    A few answers may name the first person by chance: where sets are too few, nothing is said.
+    """
     outcomes = part.outcomes
+    if 0 < _most_sets(part) < FEWEST_SETS:
+        return
     for letter in LETTERS:
         row = part.measured.get(f"letter_{letter.lower()}")
+        if row is None:
+            continue
         places = np.array([letters.find(letter) for letters in outcomes.letters.tolist()])
-        if row is not None and not _depends(row.value, _expected(outcomes, places, 1 / outcomes.k)):
+        if not _depends(row.value, _expected(outcomes, places, 1 / outcomes.k)):
             text = f"it answers {letter} in {row:%} of {row.n:,} prompts. It follows the letter, not the text."
             yield _check("letter", "invalid", f"{letter} in {row.value:.0%}", text, [row])
     row = part.measured.get("first_mentioned")
@@ -176,7 +190,7 @@ def _accuracy(part: Part) -> Iterator[Finding]:
     answered = any(is_shown(row) for row in _leanings(part))
     for kind in part.kinds:
         accuracy = part.measured.get("accuracy", type=kind)
-        if accuracy is None or not part.of_kind(part.items, kind)["answerable"].all():
+        if accuracy is None or not part.answerable(kind).all():
             continue
         chance = 1 / part.outcomes.k
         sides = [part.measured.get("accuracy", type=kind, stereotype=side) for side in ("pro", "anti")]
@@ -230,7 +244,8 @@ def _flags(part: Part) -> Iterator[Finding]:
     expected = {"", "split-join", NESTED, *EXPECTED_FLAGS}
     if part.outcomes.limits is not None:
         expected |= {BOUNDED, SAMPLED}  # they have a check of their own
-    others = sum(bool(set(text.split(",")) - expected) for text in flags)
+    counts = flags.value_counts()
+    others = sum(int(count) for text, count in counts.items() if set(str(text).split(",")) - expected)
     if others:
         text = (
             f"{others:,} of {len(flags):,} prompts were scored in another way than the rest; their flags are in"
@@ -264,7 +279,7 @@ def _faults(part: Part) -> Iterator[Finding]:
     side = outcomes.group("stereotype")
     if (side != "").any():
         known = side != ""
-        _, number = np.unique(outcomes.set_id.astype(str), return_inverse=True)
+        number = cluster_numbers(outcomes.set_id)
         sides = [np.bincount(number[side == name], minlength=number.max() + 1) > 0 for name in ("pro", "anti")]
         with_one = int((sides[0] ^ sides[1]).sum())
         of = len(np.unique(number[known]))
@@ -285,11 +300,11 @@ def _faults(part: Part) -> Iterator[Finding]:
 
 
 def faults_command(run: Run, dataset: str) -> str:
-    """Return the command that lists the faults of a dataset, as it was read; "" for a table in memory."""
+    """Return the command that lists the faults of a dataset, as it was read; "" for one in memory or marked here."""
     manifest = run.manifest
     source = str(manifest.datasets.get(dataset, {}).get("source") or "")
     place = dataset if dataset in CARDS else source
-    if not place or source == "in memory":
+    if not place or source == "in memory" or dataset.startswith(f"{IDENTITY}-"):
         return ""
     columns = ",".join(f"{name}={column}" for name, column in dict(manifest.settings.get("columns") or {}).items())
     return f"equipoise data check {shlex.quote(place)}" + (f" --columns {shlex.quote(columns)}" if columns else "")

@@ -61,11 +61,7 @@ def is_decision(part: Part) -> bool:
 
 
 def _has_pronouns(part: Part) -> bool:
-    if not part.has_items:
-        return False
-    examples = part.run.examples
-    slots = examples[examples["dataset"] == part.dataset]["slots"].astype(str)
-    return bool(slots.str.contains('"pronoun"', regex=False).all())
+    return part.has_items and part.has_pronouns
 
 
 def sentences(kind: str) -> str:

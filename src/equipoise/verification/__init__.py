@@ -20,6 +20,7 @@ from ..progress import Progress
 from ..records import EquipoiseError, Outcomes, RunError, RunKey
 from ..run import measured_tables
 from ..runs import Run
+from ..runs.checked_tables import frame_of
 from ..runs.folder import STORES
 from ..runs.measurements import measurements_frame
 from ..runs.tables import examples_from_frame
@@ -171,9 +172,7 @@ def _tables(run: Run, parts: list[tuple[RunKey, Outcomes]], source: str, report:
     plan = Settings.again(run.manifest.settings).plan
     measured, _ = measured_tables(parts, plan, run.manifest, report)
     for name, made_from in (("outcomes.parquet", source), ("pairs.parquet", "outcomes")):
-        fresh = measured.frame(name)
-        assert fresh is not None
-        yield compared_tables(name, fresh, run.frame(name), made_from)
+        yield compared_tables(name, frame_of(name, measured.table(name)), run.frame(name), made_from)
     yield compared(measurements_frame(measured.measurements), run.measurements)
     yield from settled(run, dict(parts), plan)
     yield from certified(run)

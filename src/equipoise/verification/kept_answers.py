@@ -61,7 +61,7 @@ def kept_answers(run: Run) -> Iterator[tuple[RunKey, Outcomes]]:
 
 
 def _asked(run: Run, dataset: str, task: str) -> tuple[Example, ...]:
-    """Return the examples that a task was asked: all, but for a sample, and for those that the model fails on."""
+    """Return the examples that a task was asked: all except in a sample, and except those that the model fails on."""
     rows = run.examples[run.examples["dataset"] == dataset]
     if dataset in dataset_samples(run.manifest, task):
         outcomes = run.outcomes

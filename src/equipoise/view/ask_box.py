@@ -71,7 +71,10 @@ class AskBox:
 
     def _open(self) -> None:
         try:
-            engine = Overheard(self._opened())
+            opened = self._opened()
+            # What `EngineDefaults` has and an engine in other processes has not.
+            getattr(opened, "remember", lambda: None)()
+            engine = Overheard(opened)
             # The first question makes a model ready; nobody should wait for that.
             ask(FIRST, engine, self._task, progress=False, **self._choices)
             self._engine = engine
@@ -112,6 +115,8 @@ class AskBox:
 
     def _read(self, prompts: Sequence[Prompt], scores: Sequence[Score]) -> list[list[list[Token]]]:
         """Return the tokens of every continuation of each prompt, with the logarithms of their probabilities."""
+        if not hasattr(self._engine, "token_texts"):
+            raise TaskNotPossible(f"{self._engine.name} does not show its tokens; a model on one device does")
         return [*map(_tokens_of, self._engine.token_texts(prompts), scores)]
 
     def _heard(self, question: Question) -> Heard:

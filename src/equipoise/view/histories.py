@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
 
 from ..media.page.html import Head, page
 from ..metrics.requirement import Requirement
@@ -46,16 +48,35 @@ def _moment(entry: Entry, metrics: Sequence[str], entries: Sequence[Entry]) -> M
 
 
 def _name(entry: Entry, entries: Sequence[Entry]) -> str:
-    """Return what tells a run from the others: its model, else its folder, and its date."""
+    """Return what tells a run from the others: its model, else its folder, and when it was."""
     models = {other.model for other in entries}
     named = entry.model if len(models) == len(entries) else entry.place.rpartition("/")[2]
-    return f"{named} {entry.date[:10]}"
+    return f"{named} {_when(entry, entries)}"
+
+
+def _when(entry: Entry, entries: Sequence[Entry]) -> str:
+    """Return the part of a run's time that differs: the hour within a day, the day within a year, else the date."""
+    if len({other.date[:10] for other in entries}) == 1:
+        return entry.date[11:16]
+    if len({other.date[:4] for other in entries}) == 1:
+        day = date.fromisoformat(entry.date[:10])
+        return f"{day.day} {day:%b}"
+    return entry.date[:10]
 
 
 def _change(entries: Sequence[Entry]) -> Section:
-    before, last = entries[-2].folder, entries[-1].folder
     try:
-        return last_change(compared([before, last], metrics=LISTED))
+        return last_change(compared(_last_two(entries), metrics=LISTED))
     except EquipoiseError as error:
         reason = Finding(f"The last two runs cannot be tested against each other: {error}.", state="doubt")
         return Section("Has it become better or worse?", [reason], "change", "Change")
+
+
+def _last_two(entries: Sequence[Entry]) -> list[Path]:
+    """Return the newest run that an earlier one can be compared with, after that one; the last two where none can."""
+    asked = [{(part.dataset, part.task) for part in entry.parts} for entry in entries]
+    for last in range(len(entries) - 1, 0, -1):
+        for before in range(last - 1, -1, -1):
+            if asked[before] & asked[last]:
+                return [entries[before].folder, entries[last].folder]
+    return [entry.folder for entry in entries[-2:]]

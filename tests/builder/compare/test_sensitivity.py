@@ -70,4 +70,5 @@ def test_fewer_words_find_fewer_pairs(run: Path) -> None:
 def test_the_command_keeps_the_pairs_in_the_run(run: Path) -> None:
     result = CliRunner().invoke(app, ["study", "wording", str(run)], catch_exceptions=False)
     assert result.exit_code == 0 and "near pairs" in result.output
-    assert len(Run(run).frame("sensitivity.csv")) == 2
+    table = Run(run).frame("sensitivity.csv")
+    assert len(table) == 2 and {"dataset", "task", "type"} <= set(table.columns)

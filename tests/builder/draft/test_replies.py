@@ -1,14 +1,15 @@
-"""The sentences in a reply, as models write them."""
+"""The sentences in a reply, as models write them, and the log of replies, wherever a crash cuts it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 
 import pytest
 
-from equipoise.builder.draft.replies import sentences_of
+from equipoise.builder.draft.replies import ReplyLog, sentences_of
 from equipoise.builder.rules.filters import FilterOptions, sentence_breaks
 from equipoise.builder.steps import Draft
 from equipoise.builder.wordlist import occupations
@@ -131,3 +132,22 @@ def test_a_reply_that_ran_out_of_tokens_loses_its_half_sentence() -> None:
 @pytest.mark.parametrize("reply", ["", "I cannot help with that", "```\n```", "I can't write these.", "{}", "[1, 2]"])
 def test_no_list_is_no_sentence(reply: str) -> None:
     assert sentences_of(reply) == []
+
+
+def test_a_log_cut_anywhere_keeps_its_whole_lines_and_takes_more(tmp_path: Path) -> None:
+    rows = [{"request": {"key": f"k{number}"}, "reply": {"text": f"Réponse {number}"}} for number in range(3)]
+    whole = ReplyLog(tmp_path / "whole.jsonl")
+    for row in rows:
+        whole.append(row)
+    content = whole.path.read_bytes()
+    ends = [place for place, byte in enumerate(content) if byte == ord("\n")]
+    for cut in range(len(content) + 1):
+        path = tmp_path / f"{cut}.jsonl"
+        path.write_bytes(content[:cut])
+        log = ReplyLog(path)
+        # A line is whole as soon as its last bracket is there.
+        expected = sum(end <= cut for end in ends)
+        assert (len(log.replies), log.damaged, log.repair()) == (expected, [], "")
+        log.append({"request": {"key": "new"}, "reply": {"text": "x"}})
+        again = ReplyLog(path)
+        assert list(again.replies) == [*(f"k{number}" for number in range(expected)), "new"] and not again.damaged

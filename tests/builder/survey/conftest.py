@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from survey_raters import new_sqlite
 
 from equipoise.builder.steps import Sentence
 from equipoise.builder.survey.database.survey import SurveyDatabase
@@ -16,7 +17,7 @@ def database(
     request: pytest.FixtureRequest, tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]
 ) -> Iterator[SurveyDatabase]:
     """Return a survey of three sentences, or as many as the file's SENTENCES says."""
-    store = SurveyDatabase(f"sqlite:///{tmp_path / 'survey.sqlite'}")
+    store = SurveyDatabase(new_sqlite(tmp_path / "survey.sqlite"))
     store.load(some_sentences(getattr(request.module, "SENTENCES", 3)))
     yield store
     store.close()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from local_parts import missing
+from survey_raters import new_sqlite
 
 from equipoise.builder.steps import Sentence
 from equipoise.builder.survey.database.survey import SurveyDatabase
@@ -39,7 +40,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def survey(tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]) -> Iterator[tuple[str, SurveyDatabase]]:
-    database = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}", Asking(quota=2))
+    database = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite"), Asking(quota=2))
     database.load(some_sentences(3))
     panel = PanelOptions(True, Ending("DONE42", "https://panel.test/?cc={code}"))
     options = SurveyOptions(SHORT, TOKEN, limits=UNLIMITED, panel=panel, asks_locale=True, allows_unsure=True)

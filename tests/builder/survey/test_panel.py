@@ -7,7 +7,7 @@ import html
 from pathlib import Path
 
 import pytest
-from survey_browser import SHORT, SITE, code_in, come, heading_of, panel
+from survey_browser import SITE, code_in, come, heading_of, panel
 
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.panel import PaymentMap, normalised, signed_links, visit_of
@@ -31,7 +31,7 @@ def test_panels_and_their_parameters(tmp_path: Path, database: SurveyDatabase, a
     make, payments = panel(tmp_path, database)
     browser = make()
     assert come(browser, address) == 200
-    browser.take_test(SHORT)
+    browser.take_test()
     for _ in range(3):
         page = browser.answer()
     assert heading_of(page.text) == "That is all. Thank you!" and "DONE42" in page.text
@@ -61,7 +61,7 @@ def test_who_reopens_the_study_goes_on_here_or_elsewhere(tmp_path: Path, databas
     fields = {"PROLIFIC_PID": ID, **code, "agree": "yes"}
     for _ in range(2):  # a double click on "Begin"
         assert heading_of(begun.post("/panel", data=fields).text) == "Entrance test: question 1 of 1"
-    begun.take_test(SHORT)
+    begun.take_test()
     # The same browser goes on where it was.
     assert heading_of(begun.get(address).text) == "Sentence 1"
     # Another one needs the code; case and hyphens do not matter.
@@ -121,12 +121,12 @@ def test_codes_for_those_who_fail_and_those_who_find_no_work(tmp_path: Path, dat
     make, _ = panel(tmp_path, database)
     failing = make()
     come(failing, "/panel?id=fails")
-    page = failing.take_test(SHORT, right=0)
+    page = failing.take_test(right=0)
     assert "OUT7" in page and "DONE42" not in page
     database.load([])
     late = make()
     come(late, "/panel?id=late")
-    page = late.take_test(SHORT)
+    page = late.take_test()
     assert heading_of(page) == "No sentences are left" and "NONE1" in page and "/work" in page
 
 

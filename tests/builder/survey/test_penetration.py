@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from survey_browser import SHORT, SITE, TOKEN, Browser, site
+from survey_browser import SITE, TOKEN, Browser, site
+from survey_raters import new_sqlite
 
 from equipoise.builder.steps import Sentence
 from equipoise.builder.survey.database.survey import SurveyDatabase
@@ -21,24 +22,24 @@ class Scene:
     """A survey with a rater at work, one in the test, one who failed, and an outsider."""
 
     def __init__(self, tmp_path: Path, sentences: list[Sentence]) -> None:
-        self.database = SurveyDatabase(f"sqlite:///{tmp_path / 'survey.sqlite'}")
+        self.database = SurveyDatabase(new_sqlite(tmp_path / "survey.sqlite"))
         self.database.load(sentences)
         self.payments = PaymentMap(tmp_path / "panel.sqlite")
         panel = PanelOptions(True, Ending("DONE"), allowed=frozenset({"alice"}))
-        self.make = site(self.database, self.payments, test=SHORT, panel=panel, secure_cookie=False)
+        self.make = site(self.database, self.payments, panel=panel, secure_cookie=False)
         self.victim, self.rater = self._rater(), self._rater()
         self.testing = self.make()
         self.testing.enter(self.database.raters.invite(1)[0])
         self.failed = self.make()
         self.failed.enter(self.database.raters.invite(1)[0])
-        self.failed.take_test(SHORT, right=0)
+        self.failed.take_test(right=0)
         self.outsider = self.make()
         self.victim.shown(), self.rater.shown()
 
     def _rater(self) -> Browser:
         browser = self.make()
         browser.enter(self.database.raters.invite(1)[0])
-        browser.take_test(SHORT)
+        browser.take_test()
         return browser
 
     @property

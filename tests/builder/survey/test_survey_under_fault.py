@@ -15,5 +15,5 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(database_url: st
     assert outcome.reconnects > 0  # the kill was felt
     assert not any(outcome.wrong.values()), outcome.wrong
     assert min(outcome.careless.values()) > 0 and len(outcome.careless) == 4  # every kind of carelessness was tried
-    # At most one answer a rater can have been stored without the word getting through.
+    # At most one answer of each rater can have been stored without the word getting through.
     assert outcome.acknowledged <= outcome.stored <= outcome.acknowledged + 20

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kept_texts import assert_kept
 from local_parts import write_records
-from survey_raters import survey_of, vote, votes_for
+from survey_raters import new_sqlite, survey_of, vote, votes_for
 from typer.testing import CliRunner
 
 import equipoise
@@ -52,7 +52,7 @@ def test_both_formats_say_the_same(tmp_path: Path, some_sentences: Callable[[int
     sentences = some_sentences(40)
     cleaned = clean(sentences, [answer for s in sentences for answer in votes_for(s)], CleanOptions())
     assert len(cleaned.kept) == 40 and not cleaned.reasons and not cleaned.flipped
-    store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
+    store = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite"))
     steps = [Step("filter", 50, 40, {"one pronoun": 10})]
     write(tmp_path / "dataset", cleaned, Sheet("mine", "CC0-1.0", WORDS, steps, store.results.summary()))
     table = load_table(tmp_path / "dataset" / "mine.csv")
@@ -156,7 +156,7 @@ def test_any_pronouns_and_markers_become_a_dataset_that_can_be_audited(tmp_path:
     answers = [answer for sentence in sentences for answer in votes_for(sentence)]
     cleaned = clean(sentences, answers, CleanOptions())
     assert not cleaned.only_pairs
-    store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
+    store = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite"))
     write(tmp_path / "made", cleaned, Sheet("mine", "", WORDS, [], store.results.summary()))
     table = load_table(tmp_path / "made" / "mine.csv", {"group:marker": "marker"})
     assert len(table.examples) == 24 and table.sets == 6 and not table.faults

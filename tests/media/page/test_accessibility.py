@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +36,12 @@ def identity_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def pages(
-    planted_run: Path, mild_run: Path, make_run: Callable[..., Path], cloze_runs: tuple[Path, Path], board_runs: Path,
+    planted_run: Path, mild_run: Path, twin_run: Path, cloze_runs: tuple[Path, Path], board_runs: Path,
     identity_run: Run, tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:  # fmt: skip
     """Return a page of each kind."""
     folder = tmp_path_factory.mktemp("pages")
-    three = [planted_run, mild_run, make_run("twin", strength=1.6, bias=0.3)]
+    three = [planted_run, mild_run, twin_run]
     compared = compare(three, Choices(permutations=200, resamples=40))
     write_site([board_runs], folder / "board", SiteOptions(sentences=False))
     return {

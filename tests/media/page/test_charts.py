@@ -10,6 +10,7 @@ import pytest
 from sample_charts import EVERY, estimate
 
 from equipoise.media.layout import arrange
+from equipoise.media.names import LETTER
 from equipoise.media.page.charts import WIDTHS, described, glyph, svg, swatch
 from equipoise.media.page.elements import EM
 from equipoise.media.palette import shape_of
@@ -114,7 +115,8 @@ def test_a_glyph_lies_on_the_whole_range() -> None:
     assert float(mark.get("cx", 0)) == pytest.approx(50, abs=0.06)
     assert float(whisker.get("x1", 0)) == pytest.approx(4 + 92 * 0.4, abs=0.06)
     assert len(of_class(ElementTree.fromstring(str(glyph(0.2, (-1.0, 1.0)))), "axis")) == 1
-    assert "dashed" in str(swatch(Key("a", 1, dashed=True))) and "dashed" not in str(swatch(Key("a", 1)))
+    lines = EVERY["names"]
+    assert "dashed" in str(swatch(Key("a", 1, dashed=True), lines)) and "dashed" not in str(swatch(Key("a", 1), lines))
 
 
 def test_a_picture_alone_has_a_size_of_its_own() -> None:
@@ -125,6 +127,27 @@ def test_a_picture_alone_has_a_size_of_its_own() -> None:
     assert drawn(EVERY["clouds"]).get("width") is None
     clouds = of_class(root, "cloud")
     assert [cloud.get("d", "").count("M") for cloud in clouds] == [300, 300]
+
+
+def test_a_title_ends_with_its_panel_and_goes_without_bold_letters_where_it_cannot() -> None:
+    rows = [Dot(0.2 * place, float(place), 0) for place in range(3)]
+    axes = Axis("share", 0.0, 1.0), Axis.of_names(["a model", "a second model", "another"])
+    for title, bold in (("short", True), ("a title that is longer than its panel", True), ("no " * 30, False)):
+        chart = Chart("", [Panel(rows, *axes, title=title.strip())])
+        (place,) = arrange(chart, WIDTHS["small"]).places
+        (drawn_title,) = [one for one in of_class(drawn(chart, width="small"), "label") if one.text == title.strip()]
+        start = float(drawn_title.get("x", "nan")) / EM
+        assert ("title" in drawn_title.get("class", "").split()) == bold
+        assert 0.0 <= start <= place.left + 0.01
+        if bold:
+            assert start + LETTER * len(title) <= place.left + place.width + 0.01
+
+
+def test_a_legend_has_boxes_for_squares_and_bars_and_shapes_for_dots() -> None:
+    squares = EVERY["squares"]
+    assert all("<rect" in swatch(key, squares) for key in squares.legend)
+    dots = Chart("", [Panel([Dot(0.1, 0.1, "toward")])], legend=[Key("toward", "toward")])
+    assert "<rect" not in swatch(dots.legend[0], dots)
 
 
 def test_names_above_their_rows_start_where_the_panel_starts() -> None:

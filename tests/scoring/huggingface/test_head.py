@@ -37,6 +37,18 @@ def test_only_the_chosen_positions_are_computed_and_the_head_is_left_as_it_was(d
     assert is_widened(head) == (dtype is torch.bfloat16)
 
 
+@pytest.mark.parametrize("places", [[2], [2, 5], [2, 5, 1]])
+def test_a_cpu_computes_a_few_positions_at_once_and_returns_those_asked_for(places: list[int]) -> None:
+    head = torch.nn.Linear(8, 20, bias=False).requires_grad_(False)
+    hidden, seen = torch.randn(1, 6, 8), []
+    forward = head.forward
+    head.forward = lambda states: seen.append(states.shape) or forward(states)
+    with head_at(head, torch.tensor(places)):
+        logits = head(hidden)
+    assert seen == [(1, heads.FEWEST, 8)]
+    np.testing.assert_allclose(logits[0], forward(hidden)[0, places], atol=1e-6)
+
+
 def test_a_head_that_is_not_a_plain_layer_computes_its_own_logits() -> None:
     class Doubled(torch.nn.Linear):
         def forward(self, input: torch.Tensor) -> torch.Tensor:

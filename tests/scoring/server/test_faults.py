@@ -31,13 +31,9 @@ CANNOT_BE_TOLD = {("chat", fault, "once in a hundred") for fault in (MODEL, "con
 
 QUICK = {
     ("echo", "another model", "after the probe"),
-    ("echo", "two rows exchanged", "once in a hundred"),
     ("plain echo", "two rows exchanged", "after the probe"),
-    ("next tokens", "another model", "once in a hundred"),
     ("next tokens", "the answer's beginning dropped", "from the start"),
     ("chat", "after temperature", "from the start"),
-    ("chat", "not a number", "once in a hundred"),
-    ("samples", "no choices", "after the probe"),
     ("samples", "some texts filtered", "once in a hundred"),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,10 +30,9 @@ RESOLVABLE = "builtin · next-word, resolvable (type 2)"
 
 
 @pytest.fixture(scope="module")
-def three(planted_run: Path, mild_run: Path, make_run: Callable[..., Path]) -> Comparison:
-    twin = make_run("twin", strength=1.6, bias=0.3)
+def three(planted_run: Path, mild_run: Path, twin_run: Path) -> Comparison:
     metrics = ("flip_rate", "accuracy", "ucerf")
-    return compare([planted_run, mild_run, twin], Choices(permutations=2000, resamples=50, metrics=metrics))
+    return compare([planted_run, mild_run, twin_run], Choices(permutations=2000, resamples=50, metrics=metrics))
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +107,7 @@ def test_the_verdict_of_every_run_comes_first(tmp_path: Path) -> None:
 
 def test_a_matrix_has_every_pair_once_and_only_one_is_opened(three: Comparison) -> None:
     (sections,) = [several for data, several in matrices(three) if data == RESOLVABLE]
-    assert [section.folded for section in sections] == [True] * 3, "one matrix a metric, on demand"
+    assert [section.folded for section in sections] == [True] * 3, "one matrix for each metric, on demand"
     (matrix,) = [table for section in sections for table in section.every(Table) if table.title == "ucerf"]
     strong, mild, twin = three.names
     assert [row.cells[0] for row in matrix.rows] == [mild, twin]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,9 @@ from equipoise.topics.comparison.order import ordered, orderings
 
 
 @pytest.fixture(scope="module")
-def three(planted_run: Path, mild_run: Path, make_run: Callable[..., Path]) -> Comparison:
-    twin = make_run("twin", strength=1.6, bias=0.3)
+def three(planted_run: Path, mild_run: Path, twin_run: Path) -> Comparison:
     metrics = ("flip_rate", "accuracy", "ucerf", "ucerf_signed")
-    return compare([planted_run, mild_run, twin], Choices(permutations=2000, resamples=50, metrics=metrics))
+    return compare([planted_run, mild_run, twin_run], Choices(permutations=2000, resamples=50, metrics=metrics))
 
 
 def test_runs_are_in_order_with_their_own_intervals_and_tests(three: Comparison) -> None:

@@ -22,6 +22,7 @@ from equipoise.records.showing import Cell, Chart, Dot, Finding, Heat, Section, 
 from equipoise.report import comparison_page, run_page, run_tables, run_text, tables, write_run_page
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import open_planted
+from equipoise.stats.paired import is_detected
 from equipoise.topics.identities import compared, section
 from equipoise.topics.identities.charts import heatmap
 from equipoise.topics.identities.sections import MEASURES, disparity_table, extremes, overall
@@ -74,22 +75,23 @@ def test_the_section_is_there_when_markers_were_asked(run: Run, planted_run: Pat
 
 
 @pytest.mark.parametrize("way", ["R", "C"])
-def test_disparities_are_those_of_the_run_and_large_ones_are_marked(run: Run, way: str) -> None:
+def test_disparities_are_those_of_the_run_and_detected_ones_are_marked(run: Run, way: str) -> None:
     measured = run.parts[0].measured
     table = disparity_table(run.parts[0], "type2", way)
     assert table.rows[0].cells[0] == "age", "the largest first"
+    marked = []
     for row in table.rows:
         attribute, *cells, p = row.cells
         at = {"type": "type2", "augmentation": way, "attribute": str(attribute)}
-        for name, cell in zip(MEASURES, cells, strict=True):
-            own = measured.get(f"{name}_disparity", **at)
-            assert own is not None
-            large = isinstance(cell, Cell)
-            assert (cell.content if isinstance(cell, Cell) else cell) == own and large == (own.value > 0.20)
-            assert not isinstance(cell, Cell) or (cell.strong and cell.after == "*")
-        tested = measured.get("confidence_disparity", **at)
-        assert tested is not None and p == tested.estimate.p_corrected
-    assert any(isinstance(cell, Cell) for row in table.rows for cell in row.cells)
+        own = [measured.get(f"{name}_disparity", **at) for name in MEASURES]
+        assert own[0] is not None and p == own[0].estimate.p_corrected
+        first = cells[0]
+        assert isinstance(first, Cell) == is_detected(own[0].estimate), "one rule, as for sentences"
+        if isinstance(first, Cell):
+            assert first.content == own[0] and first.strong and first.after == "*"
+            marked.append(attribute)
+        assert cells[1:] == own[1:], "what is not tested has no mark"
+    assert "age" in marked
 
 
 def test_means_without_and_with_markers_are_those_of_the_run(run: Run) -> None:
@@ -108,7 +110,7 @@ def test_means_without_and_with_markers_are_those_of_the_run(run: Run) -> None:
 def test_the_least_and_the_most_confident_are_named(run: Run) -> None:
     (finding,) = extremes(run.parts[0], "type2", "R")
     values = [row.value for row in finding.rests_on]
-    assert finding.text.startswith("Least confident of: old female ") and values[0] == min(values)
+    assert finding.text.startswith("Mean confidence is lowest for old female ") and values[0] == min(values)
     assert values[3] == max(values) and finding.state == "note"
 
 
@@ -117,9 +119,13 @@ def test_a_terminal_shows_the_sentences_and_both_tables(run: Run, planted_run: P
     Console(file=out, width=250).print(run_text(run))
     printed = out.getvalue()
     marked = [line for line in printed.splitlines() if re.search(r"\] \*", line)]
-    assert len(marked) == 2 and all(line.startswith("age") for line in marked)
-    assert "*: over 0.20" in printed and "Confidence without and with markers" in printed
-    assert "“old” (age) lowers confidence by 0." in printed and "Least confident of: old female" in printed
+    # Where he and she differ by 0.05, every attribute's identities do.
+    assert [line.split()[0] for line in marked] == ["age", "faith"] * 2
+    assert (
+        "*: the identities differ: p < 0.05 after correction for all claims of the run" in printed
+        and "Confidence without and with markers" in printed
+    )
+    assert "“old” (age) lowers confidence by 0." in printed and "Mean confidence is lowest for old female" in printed
     out = io.StringIO()
     Console(file=out, width=250).print(run_text(Run(planted_run)))
     assert "Identities" not in out.getvalue()
@@ -130,7 +136,7 @@ def test_papers_get_a_table_for_each_type_and_augmentation(run: Run) -> None:
     assert names == [f"disparities-winoidentity-builtin-next-word-type2-{way}" for way in ("R", "C")]
     files = dict(run_tables(run, formats=("csv",)))
     lines = files[f"{names[0]}.csv"].decode().splitlines()
-    assert lines[0].startswith("attribute,confidence ↓,") and lines[0].endswith(",n,p (Holm)")
+    assert lines[0].startswith("attribute,confidence ↓,") and lines[0].endswith(",n,corrected p")
     assert lines[1].startswith("age,") and '] *",' in lines[1]
 
 

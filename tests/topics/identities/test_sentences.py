@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from kept_texts import assert_kept
 
@@ -71,6 +73,19 @@ def test_a_chain_of_thought_is_compared_with_none() -> None:
     (finding,) = reasoning(alone, measured("next-word-cot", 0.301), "type2")
     assert "does not detectably change confidence: +0.001 [" in finding.text
     assert list(reasoning(alone, None, "type2")) == [] == list(reasoning(alone, alone, "type1"))
+
+
+def test_chains_of_thought_are_tested_together() -> None:
+    def measured(task: str, value: float, ways: Sequence[str]) -> Measurements:
+        estimate = Estimate(value, value - 0.02, value + 0.02, 0.95, 50, "")
+        groups = [f"augmentation={way},type={kind}" for way in ways for kind in ("type1", "type2")]
+        return Measurements([Measurement("confidence", "m", "d", task, group, estimate, "higher") for group in groups])
+
+    # An interval of one that just leaves 0 out is a claim by itself, but not among eight.
+    for ways, claimed in ((["R"], True), (["none", "R", "NR", "C"], False)):
+        findings = list(reasoning(measured("next-word", 0.30, ways), measured("next-word-cot", 0.335, ways), "type2"))
+        assert len(findings) == len(ways) and "+0.035 [+0.007, +0.063]" in findings[0].text
+        assert all(("raises" in finding.text) == claimed for finding in findings)
 
 
 def test_what_is_said_is_as_it_was_kept(runs: list[Run]) -> None:

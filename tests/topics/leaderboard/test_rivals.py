@@ -21,7 +21,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     made = tmp_path_factory.mktemp("rivals")
     for name, bias in BIASES.items():
         # The noise is that of the text, the same for all: sentence by sentence, models are easy to tell apart.
-        audit(f"planted:strength=1,bias={bias},noise=1", limit=120, resamples=100, out=made / name, progress=False)
+        audit(f"planted:strength=1,bias={bias},noise=1", limit=120, resamples=100, by=[], out=made / name)
     return [made / name for name in BIASES]
 
 

@@ -39,7 +39,8 @@ BATCH = 256
 def embed(texts: Sequence[str], spec: str = "minilm", *, progress: Progress = lambda what, done, total: None) -> Floats:
     """Return one vector per text, in order; equal texts are embedded once, and results are cached."""
     if not (spec == "minilm" or spec.startswith(("st:", "http://", "https://")) or Path(spec).is_dir()):
-        raise ModelError(f"unknown embedding model {spec!r}: use minilm, st:NAME, a folder or http://HOST/v1#MODEL")
+        known = "minilm, st:NAME, a folder, http://HOST/v1#MODEL or none"
+        raise ModelError(f"unknown embedding model {spec!r}: use {known}")
     distinct = list(dict.fromkeys(texts))
     path = _cached(distinct, spec)
     if path.is_file():

@@ -47,7 +47,7 @@ from ..layout import (
     title_height,
     wrapped,
 )
-from ..names import name_room, rim_places, short
+from ..names import LETTER, name_room, rim_places, short
 from ..palette import class_of, style_sheet
 from .elements import EM, element, group, line, path, shape, text, web_file
 from .maps import coloured_map, map_data
@@ -107,14 +107,24 @@ def _value(dot: Dot) -> str:
 def _panel(place: Place) -> Iterator[Markup]:
     panel = place.panel
     if panel.title:
-        x, anchor = (place.middle[0], "middle") if panel.polar else (place.left, "start")
-        yield text(x, place.top - title_height(panel), panel.title, anchor, "label title")
+        x, anchor = (place.middle[0], "middle") if panel.polar else (_title_start(place), "start")
+        # Bold letters are wider: a title that would be cut goes without.
+        fits = panel.polar or place.left + place.width - x > 1.1 * LETTER * len(panel.title) - 0.1
+        yield text(x, place.top - title_height(panel), panel.title, anchor, "label title" if fits else "label")
     if panel.polar:
         yield from _rings(place)
     elif not is_of(panel, Square):
         yield from _across(place)
         yield from _upwards(place)
     yield from _all(panel, place)
+
+
+def _title_start(place: Place) -> float:
+    """Return where a title begins: at its panel, or above the names beside it where it would end beyond the panel."""
+    panel = place.panel
+    room = name_room(panel.y.names) if panel.y.names and place.y_shown and not place.names_above else 0.0
+    end = place.left + place.width - 1.1 * LETTER * len(panel.title)
+    return max(place.left - room, min(place.left, end))
 
 
 def _all(panel: Panel, place: Place) -> Iterator[Markup]:
@@ -210,7 +220,7 @@ def _rings(place: Place) -> Iterator[Markup]:
 
 
 def _between(place: Place, value: float) -> Point:
-    """Return the place of a value between the first two spokes, where no mark lies upon it."""
+    """Return the place of a value between the first two spokes, where no mark lies on it."""
     x, y = place(0.5, value)
     return x, y + 0.3
 
@@ -330,10 +340,15 @@ def _key(x: float, y: float, key: Key) -> Markup:
     return group(parts)
 
 
-def swatch(key: Key) -> Markup:
-    """Return the mark of a legend's line, as large as a letter."""
+def swatch(key: Key, chart: Chart) -> Markup:
+    """Return the mark of a line of a chart's legend, as large as a letter: a box for bars and squares."""
     parts = [line((0.1, 0.6), (1.9, 0.6), f"outline {class_of(key.tone)} dashed")] if key.dashed else []
-    parts.append(shape((1.0, 0.6), key.tone))
+    filled = [mark for panel in chart.panels for mark in panel.marks if isinstance(mark, Bar | Square)]
+    if any(mark.tone == key.tone for mark in filled):
+        box = {"x": 7.0, "y": 2.0, "width": 10.0, "height": 10.0, "rx": 2.0}
+        parts.append(element("rect", class_=f"mark {class_of(key.tone)}", **box))
+    else:
+        parts.append(shape((1.0, 0.6), key.tone))
     return element("svg", *parts, viewBox="0 0 24 14", class_="swatch", aria_hidden="true")
 
 

@@ -52,7 +52,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table; `bounds` is the whole range of its values, where a medium may draw them upon it.
+    """A row of a table; `bounds` is the whole range of its values, where a medium may draw them on it.
 
     A `heading` has one cell, which is over the rows that follow.
     """

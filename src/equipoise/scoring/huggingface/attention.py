@@ -18,6 +18,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from ..packing.prefix_tree import Segment
+from .prefixes import Recall
 
 GROUPED = "equipoise_grouped"
 SEGMENTED = "equipoise_segmented"
@@ -25,7 +26,7 @@ SEGMENTED = "equipoise_segmented"
 
 
 class SegmentView(NamedTuple):
-    """The nodes from `start` to `stop` of a row, the nodes that any of them sees, and which of these each one sees."""
+    """The computed nodes from `start` to `stop`, the nodes of the row that any of them sees, and which each sees."""
 
     start: int
     stop: int
@@ -33,15 +34,20 @@ class SegmentView(NamedTuple):
     mask: torch.Tensor
 
 
-def segment_views(segments: Sequence[Segment], ends: torch.Tensor, dtype: torch.dtype) -> list[SegmentView]:
-    """Return what the segments of a row see; `ends` are those of its nodes (see `prefix_tree.Row`)."""
+def segment_views(
+    segments: Sequence[Segment], ends: torch.Tensor, fresh: torch.Tensor, dtype: torch.dtype
+) -> list[SegmentView]:
+    """Return what the `fresh` nodes of a row's segments see; `ends` are those of all nodes (see `prefix_tree.Row`)."""
     views = []
     for start, stop, ancestors in segments:
-        nodes = torch.arange(start, stop)
-        seen = torch.cat([torch.from_numpy(ancestors), nodes])
+        first, last = torch.searchsorted(fresh, torch.tensor([start, stop])).tolist()
+        if first == last:
+            continue
+        nodes = fresh[first:last]
+        seen = torch.cat([torch.from_numpy(ancestors), torch.arange(start, stop)])
         sees = (seen[None, :] <= nodes[:, None]) & (nodes[:, None] < ends[seen][None, :])
         mask = torch.zeros(sees.shape, dtype=dtype).masked_fill(~sees, torch.finfo(dtype).min)
-        views.append(SegmentView(start, stop, seen, mask[None, None]))
+        views.append(SegmentView(first, last, seen, mask[None, None]))
     return views
 
 
@@ -53,9 +59,15 @@ def segmented_attention(
     attention_mask: torch.Tensor | None,
     *,
     segments: Sequence[SegmentView],
+    recall: Recall | None = None,
     **settings: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Return the attention of each query, as (rows, queries, heads, width); the model hands `segments` on to here."""
+    """Return the attention of each query, as (rows, queries, heads, width); the model hands `segments` on to here.
+
+    With `recall`, the queries are those of its fresh nodes, and keys and values those of the whole row.
+    """
+    if recall is not None:
+        key, value = recall.joined(module.layer_idx, key, value)
     outputs = []
     for start, stop, seen, mask in segments:
         keys, values = key.index_select(2, seen), value.index_select(2, seen)

@@ -27,6 +27,7 @@ from .cpu import lay_out
 from .head import is_widened
 from .model import config_sha256, gpus, is_encoder, window
 from .passes import MODES, Answer, Passes
+from .prefixes import Prefixes
 from .schedule import Batch, Schedule
 from .trial import PROMPTS, Trial
 from .writing import texts_at_once, write
@@ -90,6 +91,7 @@ class HuggingFaceEngine(EngineDefaults):
         self._window = window(model.config)
         self._longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._reduced = options.whole_vocabulary
+        self._remembers = False
         self._prompts = 0
         self._first: frozenset[str] | None = None
         self._pool: PlannerPool | None = None
@@ -162,6 +164,9 @@ class HuggingFaceEngine(EngineDefaults):
         if self._first is None and batches:
             self._first = frozenset(str(prompts[place].context) for place in batches[0])
         return batches
+
+    def remember(self) -> None:
+        self._remembers = True
 
     def token_texts(self, prompts: Sequence[Prompt]) -> list[list[list[str]]]:
         return self._encoder.token_texts(prompts)
@@ -258,6 +263,11 @@ class HuggingFaceEngine(EngineDefaults):
         if (fault or self._window) and not trial.fault("cached"):
             self._fallback = "cached"
         self._mode = self._fallback if fault else "packed"
+        if self._remembers and self._passes.segmented and not fault:
+            # The second time, all but the nodes that predict are known.
+            self._passes.prefixes = Prefixes()
+            again = trial.fault("packed") or trial.fault("packed")
+            self._passes.prefixes = None if again else Prefixes()
         if fault:
             self._notes.append(f"{fault}; {MODES[self._mode]} are used")
 

@@ -86,6 +86,9 @@ def linear_layers(model: Any) -> list[tuple[Any, str, torch.nn.Linear]]:
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
     """Put the model into evaluation mode, and back at the end."""
+    if not any(module.training for module in model.modules()):
+        yield
+        return
     training = bool(model.training)
     model.eval()
     try:

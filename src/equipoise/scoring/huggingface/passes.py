@@ -14,12 +14,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..packing.prefix_tree import Row, fork, segments, stack
+from ..packing.prefix_tree import Pass, Row, fork, segments, stack
 from ..packing.rules import Mode
 from ..packing.shape import DENSE_ROW_TOKENS
 from .attention import GROUPED, SEGMENTED, segment_views
 from .head import head_at
 from .model import BLOCK, ancestor_mask, block_mask, evaluating, shape_for, vocabulary_sums
+from .prefixes import Prefixes
 
 LOGIT_BYTES = 256 * 2**20
 """Bound on the float32 copies of logits held at once."""
@@ -41,7 +42,10 @@ class Answer(NamedTuple):
 
 
 class Passes:
-    """A model and the shape of its passes. `sparse`: whether packed rows use block-sparse attention."""
+    """A model and the shape of its passes. `sparse`: whether packed rows use block-sparse attention.
+
+    `prefixes`: the rows computed last, where the next ones are to begin from them.
+    """
 
     def __init__(self, model: Any, *, reduced: bool = False) -> None:
         self.model = model
@@ -50,6 +54,7 @@ class Passes:
         self.shape = shape_for(model, self.device)
         self.sparse = False
         self.compiled = False
+        self.prefixes: Prefixes | None = None
         self._reduced = reduced
         self._head = model.get_output_embeddings()
         self._stateful = bool(getattr(model, "_is_stateful", False))
@@ -112,11 +117,10 @@ class Passes:
         sparse = packed and self.sparse and work.tokens.shape[1] == self.shape.row_tokens
         self._attend(SEGMENTED if in_segments else "flex_attention" if sparse else self._attention)
         if in_segments:
-            views = segment_views(segments(work.depths[0], work.ends[0]), self.tensor(work.ends[0]), self.dtype)
-            inputs: dict[str, Any] = {"position_ids": self.tensor(work.depths), "segments": views}
-        elif packed:
+            return work.counts, self._in_segments(rows[0], work)
+        if packed:
             ends = self.tensor(work.ends)
-            inputs = {
+            inputs: dict[str, Any] = {
                 "position_ids": self.tensor(work.depths),
                 "attention_mask": block_mask(ends) if sparse else ancestor_mask(ends, self.dtype),
             }
@@ -125,6 +129,23 @@ class Passes:
             inputs = {"attention_mask": self.tensor(mask.astype(np.int64))}
         output = self._forward(self.tensor(work.sources), input_ids=self.tensor(work.tokens), use_cache=False, **inputs)
         return work.counts, self._values(output.logits[0], self.tensor(work.picks), self.tensor(work.targets))
+
+    def _in_segments(self, row: Row, work: Pass) -> torch.Tensor:
+        """Return the values of one row, of which only the nodes are computed that are not known from rows before."""
+        recall = self.prefixes.recall(row) if self.prefixes is not None else None
+        fresh = np.arange(len(row)) if recall is None else recall.fresh
+        parts = segments(row.depths, row.ends)
+        output = self._forward(
+            self.tensor(np.searchsorted(fresh, work.sources)),
+            input_ids=self.tensor(work.tokens[:, fresh]),
+            position_ids=self.tensor(work.depths[:, fresh]),
+            segments=segment_views(parts, self.tensor(row.ends), self.tensor(fresh), self.dtype),
+            recall=recall,
+            use_cache=False,
+        )
+        if self.prefixes is not None and recall is not None:
+            self.prefixes.keep(recall)
+        return self._values(output.logits[0], self.tensor(work.picks), self.tensor(work.targets))
 
     @torch.inference_mode()
     def _cached(self, rows: Sequence[Row]) -> tuple[NDArray[np.int64], torch.Tensor]:

@@ -1,6 +1,6 @@
 """Charts of identities: what markers change, radars, lines over augmentations, maps of occupations, and disparities.
 
-Those that take named parts show several runs or tasks upon each other.
+Those that take named parts show several runs or tasks in one drawing.
 """
 
 from __future__ import annotations

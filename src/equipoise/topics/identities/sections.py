@@ -1,15 +1,16 @@
-"""The section on identities: of one run by type and augmentation, and of several runs upon each other."""
+"""The section on identities: of one run by type and augmentation, and of several runs in one drawing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...comparing.comparison import Comparison
-from ...records.showing import Cell, Chart, Column, Finding, Row, Section, Table
+from ...records.showing import Cell, Chart, Column, Content, Finding, Row, Section, Table
 from ...runs.run import Part, Run, all_parts
-from ...verdict.identities import TOPIC, change_findings
+from ...stats.paired import DETECTED, is_detected
+from ...verdict.identities import CORRECTED, TOPIC, change_findings
 from ...verdict.subgroups import NON_DEMOGRAPHIC, NONE, WAYS, capital, main_disparity, row_title, subgroups, titled
-from .charts import LARGE, change_chart, crossing, disparities, heatmap, lines, radars
+from .charts import change_chart, crossing, disparities, heatmap, lines, radars
 from .sentences import REASONED, answers, reasoning
 
 MEASURES = ("confidence", "confidence_pair", "confidence_marked", "accuracy")
@@ -102,24 +103,24 @@ def disparity_table(part: Part, kind: str, way: str) -> Table:
         if attribute == NON_DEMOGRAPHIC:
             metrics = [main_disparity(attribute), "", "", ""]
         cells = [measured.get(metric, attribute=attribute, **at) for metric in metrics]
-        p = None if cells[0] is None or attribute == NON_DEMOGRAPHIC else cells[0].estimate.p_corrected
-        large = [
-            None if row is None else Cell(row, strong=True, after="*") if row.value > LARGE else row for row in cells
-        ]
-        rows.append(Row((row_title(attribute), *large, p)))
+        first, p = cells[0], None
+        shown: list[Content] = list(cells)
+        if first is not None and attribute != NON_DEMOGRAPHIC:
+            p = first.estimate.p_corrected
+            shown[0] = Cell(first, strong=True, after="*") if is_detected(first.estimate) else first
+        rows.append(Row((row_title(attribute), *shown, p)))
     columns = [Column("attribute", words=True), *(Column(HEADINGS[name], "lower") for name in MEASURES)]
+    columns.append(Column("corrected p", digits=4))
     notes = (
-        f"Largest - smallest mean of gender × marker. *: over {LARGE:.2f}. p belongs to the raw disparity, after Holm’s"
-        " correction for the number of attributes.",
+        "Largest - smallest mean of gender × marker. p belongs to the first column. *: the identities differ: p <"
+        f" {DETECTED} {CORRECTED} of the run, and an interval that does not include 0.",
     )
     title = titled("Confidence disparity by attribute", kind, way)
-    return Table(
-        title, [*columns, Column("p (Holm)", digits=4)], rows, "disparities", part.about(kind, augmentation=way), notes
-    )
+    return Table(title, columns, rows, "disparities", part.about(kind, augmentation=way), notes)
 
 
 def extremes(part: Part, kind: str, way: str) -> Iterator[Finding]:
-    """Yield the identities that the model is least and most confident of, where there are enough of them."""
+    """Yield the identities with the lowest and highest mean confidence, where there are enough of them."""
     identities = subgroups(part)
     marked = [sub for sub in identities.marked(kind, way) if sub.marker and sub.gender]
     rows = [(row, sub) for sub in marked if (row := identities.confidence(kind, sub)) is not None]
@@ -130,11 +131,12 @@ def extremes(part: Part, kind: str, way: str) -> Iterator[Finding]:
             for three in (ordered[:3], ordered[:-4:-1])
         )
         rests_on = [row for row, _ in (*ordered[:3], *ordered[:-4:-1])]
-        yield Finding(f"Least confident of: {least}; most: {most}.", rests_on, TOPIC, kind, "note")
+        text = f"Mean confidence is lowest for {least}; highest for {most}. This order is not tested."
+        yield Finding(text, rests_on, TOPIC, kind, "note")
 
 
 def compared(comparison: Comparison) -> Section | None:
-    """Return the radars of all runs upon each other, for each dataset, task, type and augmentation that two share."""
+    """Return the radars of all runs in one drawing, for each dataset, task, type and augmentation that two share."""
     shown = []
     for dataset, task in all_parts(comparison.runs):
         parts = [part for run in comparison.runs for part in run.parts if (part.dataset, part.task) == (dataset, task)]

@@ -6,12 +6,14 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
+from itertools import product
 from typing import Any
 
-from ...records import Estimate
+from ...records import Measurement
 from ...records.showing import Finding
 from ...runs.measurements import Measurements
 from ...stats.independent import independent_difference
+from ...stats.paired import corrected, is_detected
 from ...verdict.findings import is_shown
 from ...verdict.identities import TOPIC, where_of
 from ...verdict.subgroups import NONE, WAYS, WITH
@@ -44,18 +46,27 @@ def answers(measured: Measurements, kind: str, way: str) -> Iterator[Finding]:
 def reasoning(measured: Measurements, reasoned: Measurements | None, kind: str) -> Iterator[Finding]:
     """Yield what a chain of thought changes about confidence, for runs that have a task with and without it.
 
-    Both were asked the same sentences, so the interval of two independent samples is wide rather than narrow.
+    Both were asked the same sentences, so the test of two independent samples is strict. Its p-values are corrected
+    for all types and ways to mark a sentence.
     """
-    for way in (NONE, *WAYS):
-        before = measured.get("confidence", type=kind, augmentation=way)
-        after = None if reasoned is None else reasoned.get("confidence", type=kind, augmentation=way)
-        if after is None or before is None:
+    pairs = [] if reasoned is None else list(_with_and_without(measured, reasoned))
+    tests = corrected([independent_difference(after.estimate, before.estimate) for after, before in pairs])
+    for change, (after, before) in zip(tests, pairs, strict=True):
+        if after.parts.get("type", "") != kind:
             continue
-        moved = independent_difference(after.estimate, before.estimate)
-        change = Estimate(moved.value, moved.low, moved.high, after.estimate.level, moved.n, "independent")
-        effect = "raises" if change.low > 0 else "lowers" if change.high < 0 else "does not detectably change"
+        effect = "does not detectably change"
+        if is_detected(change):
+            effect = "raises" if change.value > 0 else "lowers"
         text = (
-            f"{where_of(kind)} {WITH.get(way, 'without a marker')}, a chain of thought {effect} confidence:"
-            f" {change:+} (n = {after.n:,} and {before.n:,})."
+            f"{where_of(kind)} {WITH.get(after.parts['augmentation'], 'without a marker')}, a chain of thought"
+            f" {effect} confidence: {change:+} (n = {after.n:,} and {before.n:,})."
         )
         yield Finding(text, [after, before], TOPIC, kind)
+
+
+def _with_and_without(measured: Measurements, reasoned: Measurements) -> Iterator[tuple[Measurement, Measurement]]:
+    """Yield mean confidence with and without a chain of thought, of each type and way to mark a sentence."""
+    for kind, way in product(measured.kinds, (NONE, *WAYS)):
+        after, before = (of.get("confidence", type=kind, augmentation=way) for of in (reasoned, measured))
+        if after is not None and before is not None:
+            yield after, before

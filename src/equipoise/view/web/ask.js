@@ -4,7 +4,7 @@
   if (!form) return;
   const answer = document.getElementById("answer"), state = document.getElementById("ask-state"), list = document.getElementById("kept");
   const names = ["sentence", "pronouns", "candidates", "groups"];
-  let people = [], going = false, asked = "", timer = 0, kept = [];
+  let people = [], going = false, asked = "", timer = 0, changed = performance.now(), kept = [];
   const MARK = "#kept=";
   function read() {
     const given = {};
@@ -36,7 +36,7 @@
     const given = read(), body = JSON.stringify(given);
     if (going || body === asked || form.dataset.able === undefined) return;
     going = true;
-    const start = performance.now();
+    const since = changed;
     try {
       const reply = await post("ask.json", body);
       const heard = await reply.json();
@@ -46,14 +46,14 @@
       answer.innerHTML = heard.html;
       people = heard.answers.length ? heard.answers[0].names : [];
       state.textContent = "";
-      document.documentElement.dataset.asked = String(Math.round(performance.now() - start));
+      document.documentElement.dataset.asked = String(Math.round(performance.now() - since));
       document.documentElement.dataset.sentence = given.sentence;
     } catch (error) { state.textContent = "The viewer does not answer; is it still running?"; }
     finally { going = false; }
     // What was typed meanwhile.
     if (JSON.stringify(read()) !== body) send(); else readTokens();
   }
-  function typed() { store(); clearTimeout(timer); timer = setTimeout(send, 60); }
+  function typed() { changed = performance.now(); store(); clearTimeout(timer); timer = setTimeout(send, 30); }
   function show() {
     list.replaceChildren(...kept.map(function (entry, place) {
       const line = document.createElement("li"), again = document.createElement("button"), gone = document.createElement("button");

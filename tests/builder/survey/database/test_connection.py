@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -12,6 +14,7 @@ from alembic.config import Config
 from survey_raters import YES, answer_all, rater, vote
 
 from equipoise.builder.steps import BuildError
+from equipoise.builder.survey.database import connection
 from equipoise.builder.survey.database.connection import with_driver
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.tables import SETTINGS
@@ -48,7 +51,8 @@ def older_database(url: str, version: str) -> sa.Engine:
     """Make the tables as an earlier Equipoise made them."""
     engine = sa.create_engine(with_driver(url))
     config = Config()
-    config.set_main_option("script_location", str(resources.files("equipoise.builder.survey.database") / "migrations"))
+    folder = str(resources.files("equipoise.builder.survey.database").joinpath("migrations"))
+    config.set_main_option("script_location", folder.replace("%", "%%"))
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, version)
@@ -56,8 +60,8 @@ def older_database(url: str, version: str) -> sa.Engine:
 
 
 @pytest.mark.parametrize("version", ["0001", "0002"])
-def test_an_older_database_is_brought_up_to_date(database_url: str, version: str) -> None:
-    engine = older_database(database_url, version)
+def test_an_older_database_is_brought_up_to_date(bare_url: str, version: str) -> None:
+    engine = older_database(bare_url, version)
     with engine.begin() as old:
         old.execute(
             sa.text("INSERT INTO sentences VALUES ('s', 's', 'A text.', 'he', 'cook', 'nurse', 0.5, 2, 1, false)")
@@ -68,7 +72,7 @@ def test_an_older_database_is_brought_up_to_date(database_url: str, version: str
             values = f"'s', '{name}', {number}, {name == 'a'}, {name == 'a' or 'NULL'}, {name == 'a' or 'NULL'}"
             old.execute(sa.text(f"INSERT INTO answers VALUES ({values}, 5.0, {name == 'gone'})"))
     engine.dispose()
-    database = SurveyDatabase(database_url)
+    database = SurveyDatabase(bare_url)
     assert [answer.vote for answer in database.results.answers()][:2] == [YES, vote(False, None, None)]
     assert {answer.origin for answer in database.results.answers()} == {"person"}
     assert database.tidy() == 1  # the counts of the older version are made anew
@@ -77,7 +81,16 @@ def test_an_older_database_is_brought_up_to_date(database_url: str, version: str
     database.store.write(lambda new: new.execute(sa.text("UPDATE alembic_version SET version_num = '9999'")) and None)
     database.close()
     with pytest.raises(BuildError, match="newer Equipoise"):
-        SurveyDatabase(database_url)
+        SurveyDatabase(bare_url)
+
+
+def test_the_package_may_lie_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = tmp_path / "100% of Ünal's"
+    shutil.copytree(str(resources.files(connection.__package__).joinpath("migrations")), there / "migrations")
+    monkeypatch.setattr(connection.resources, "files", lambda _: there)
+    database = SurveyDatabase(f"sqlite:///{tmp_path / 'survey.db'}")
+    assert database.setting("none") is None
+    database.close()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from local_parts import write_records
 from survey_browser import TEST, Browser, passed, site
-from survey_raters import YES, answer, rater
+from survey_raters import YES, answer, new_sqlite, rater
 from typer.testing import CliRunner
 
 from equipoise.builder.steps import BuildError, BuildFolder
@@ -71,7 +71,7 @@ def test_a_backup_while_raters_answer(database_url: str, tmp_path: Path, some_se
 def test_a_backup_is_restored_into_either_database_and_the_survey_goes_on(
     database_url: str, tmp_path: Path, some_sentences
 ) -> None:
-    first = SurveyDatabase(f"sqlite:///{tmp_path / 'first.sqlite'}")
+    first = SurveyDatabase(new_sqlite(tmp_path / "first.sqlite"))
     first.load(some_sentences(3))
     first.apply_options("test")
     who = rater(first)

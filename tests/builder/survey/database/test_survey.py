@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from survey_browser import TEST, heading_of, passed, site
+from survey_raters import new_sqlite
 
 from equipoise.builder.steps import Sentence
 from equipoise.builder.survey.database.survey import SurveyDatabase
@@ -17,7 +18,7 @@ TWO, OTHER = EntranceTest(TEST.pool[:2]), EntranceTest(TEST.pool[2:4])
 
 
 def test_a_changed_rule_is_applied_to_every_sentence(tmp_path: Path, some_sentences) -> None:
-    url = f"sqlite:///{tmp_path / 's.sqlite'}"
+    url = new_sqlite(tmp_path / "s.sqlite")
     database = SurveyDatabase(url)
     database.load([sentence for sentence in some_sentences(40) if sentence.type == "type1"][:2])
     assert database.apply_options("test") == [] == database.apply_options("test")
@@ -40,7 +41,7 @@ def test_a_changed_rule_is_applied_to_every_sentence(tmp_path: Path, some_senten
 
 
 def test_a_changed_test_begins_again_for_those_in_the_middle(tmp_path: Path, some_sentences) -> None:
-    database = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
+    database = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite"))
     database.load(some_sentences(2))
     database.apply_options(TWO.identity)
     make = site(database, test=TWO)
@@ -60,7 +61,7 @@ def test_a_changed_test_begins_again_for_those_in_the_middle(tmp_path: Path, som
 
 
 def test_sentences_that_were_filtered_out_are_asked_no_more(tmp_path: Path, some_sentences) -> None:
-    database = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
+    database = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite"))
     three = some_sentences(3)
     database.load(three, twins=True)
     assert database.results.counts() == (6, 0)

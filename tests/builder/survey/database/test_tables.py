@@ -8,8 +8,8 @@ from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.tables import META, TABLES
 
 
-def test_the_tables_have_the_columns_of_the_migrations(database_url: str) -> None:
-    database = SurveyDatabase(database_url)
+def test_the_tables_have_the_columns_of_the_migrations(bare_url: str) -> None:
+    database = SurveyDatabase(bare_url)
     with database.store.reading() as connection:
         inspector = sa.inspect(connection)
         made = {

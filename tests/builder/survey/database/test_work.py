@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import sqlalchemy as sa
-from survey_raters import YES, Person, answer, answer_all, rater, vote
+from survey_raters import YES, Person, answer, answer_all, new_sqlite, rater, vote
 
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.tables import LOCK_SENTENCE
@@ -164,6 +164,6 @@ def test_many_at_once(database_url: str, some_sentences) -> None:
 
 
 def test_a_quota(tmp_path: Path, some_sentences) -> None:
-    database = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}", Asking(quota=2))
+    database = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite"), Asking(quota=2))
     database.load(some_sentences(5))
     assert answer_all(database, rater(database)) == 2

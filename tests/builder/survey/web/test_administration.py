@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 import survey_load
-from survey_browser import SHORT, SITE, TOKEN, heading_of, passed, site
+from survey_browser import SITE, TOKEN, heading_of, passed, site
+from survey_raters import new_sqlite
 
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.web.administration import Rejection
@@ -70,8 +71,8 @@ def test_raters_are_rejected_by_speed_or_agreement_after_a_preview(database: Sur
     summary = Summary(1, 0, 152, 0, 1.0, 5.0, (), tuple(lines))
     assert [line.id for line in Rejection(seconds=2.0).raters(summary)] == ["fast"]
     assert [line.id for line in Rejection(agreement=0.5).raters(summary)] == ["apart"]
-    make = site(database, test=SHORT)
-    browser = passed(database, make(), SHORT)
+    make = site(database)
+    browser = passed(database, make())
     browser.answer()
     admin = make()
     csrf = admin.log_in()
@@ -86,10 +87,10 @@ def test_raters_are_rejected_by_speed_or_agreement_after_a_preview(database: Sur
 
 
 def test_pages_with_simulated_answers_say_so_first(database: SurveyDatabase) -> None:
-    make = site(database, test=SHORT)
+    make = site(database)
     browser = make()
     browser.enter(database.raters.invite(1, origin="simulated")[0])
-    browser.take_test(SHORT)
+    browser.take_test()
     browser.answer()
     assert [answer.origin for answer in database.results.answers()] == ["simulated"]
     admin = make()
@@ -97,13 +98,13 @@ def test_pages_with_simulated_answers_say_so_first(database: SurveyDatabase) -> 
     body = admin.get("/admin").text.partition("<body")[2]
     assert body.index("Rehearsal with simulated raters") < body.index("<h1")
     assert admin.get("/admin/answers.csv").text.startswith("# SIMULATED RATERS")
-    rehearsal = site(database, test=SHORT, simulated=True)().get("/").text
+    rehearsal = site(database, simulated=True)().get("/").text
     assert "Rehearsal with simulated raters" in rehearsal
 
 
 @pytest.mark.slow
 def test_the_administration_page_is_fast_with_many_answers(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 's.sqlite'}"
+    url = new_sqlite(tmp_path / "s.sqlite")
     database = SurveyDatabase(url)
     made = survey_load.sentences(2000)
     database.load(made)

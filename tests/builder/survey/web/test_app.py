@@ -67,7 +67,7 @@ def test_half_sent_forms_are_cut_off(database: SurveyDatabase) -> None:
 
 def test_a_form_that_breaks_off_is_not_an_answer(database: SurveyDatabase) -> None:
     app = survey_app(database, SurveyOptions(SHORT, TOKEN))
-    browser = passed(database, site(database, test=SHORT)(), SHORT)
+    browser = passed(database, site(database)())
     ticket, _ = browser.shown()
     fields = "&".join(f"{name}={value}" for name, value in browser.form(ticket, YES).items())
     before = len(database.results.answers())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from survey_browser import SHORT, heading_of, site
+from survey_browser import heading_of, site
 
 from equipoise.builder.survey.database.survey import SurveyDatabase
 
@@ -38,7 +38,7 @@ def test_nothing_is_stored_of_a_person_but_what_was_asked(database: SurveyDataba
 
 
 def test_consent_is_needed_and_recorded(database: SurveyDatabase) -> None:
-    browser = site(database, test=SHORT)()
+    browser = site(database)()
     (invitation,) = database.raters.invite(1)
     assert "I agree to take part" in browser.get(f"/enter/{invitation}").text
     assert browser.post(f"/enter/{invitation}").status_code == 422
@@ -47,7 +47,7 @@ def test_consent_is_needed_and_recorded(database: SurveyDatabase) -> None:
 
 
 def test_who_comes_back_is_greeted(database: SurveyDatabase) -> None:
-    make = site(database, test=SHORT)
+    make = site(database)
     (invitation,) = database.raters.invite(1)
     browser = make()
     browser.enter(invitation)
@@ -55,6 +55,6 @@ def test_who_comes_back_is_greeted(database: SurveyDatabase) -> None:
     page = again.get(f"/enter/{invitation}").text
     assert heading_of(page) == "Welcome back" and "in the middle of the entrance test" in page
     assert again.post(f"/enter/{invitation}").status_code == 200  # no second consent
-    again.take_test(SHORT)
+    again.take_test()
     assert "You passed the entrance test" in make().get(f"/enter/{invitation}").text
     assert "Sentence 1" in browser.get("/work").text  # the first browser goes on as well

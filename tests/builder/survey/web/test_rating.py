@@ -6,8 +6,8 @@ import html
 from pathlib import Path
 
 import pytest
-from survey_browser import SHORT, YES, come, heading_of, panel, passed, shown_in, site
-from survey_raters import vote
+from survey_browser import TEST, YES, come, heading_of, panel, passed, shown_in, site
+from survey_raters import new_sqlite, vote
 
 from equipoise.builder.steps import BuildError, Sentence
 from equipoise.builder.survey.database.survey import SurveyDatabase
@@ -24,12 +24,12 @@ SENTENCES = 6
 
 
 def test_the_way_through(database: SurveyDatabase) -> None:
-    browser = site(database)()
+    browser = site(database, test=TEST)()
     invitation = database.raters.invite(1)[0]
     assert "Begin" in browser.get(f"/enter/{invitation}").text
     browser.enter(invitation)
     assert heading_of(browser.get("/work").text) == "Entrance test: question 1 of 20"
-    assert "Sentence 1" in browser.take_test()
+    assert "Sentence 1" in browser.take_test(TEST)
     seen = set()
     for _ in range(6):
         ticket, text = browser.shown()
@@ -41,13 +41,13 @@ def test_the_way_through(database: SurveyDatabase) -> None:
 
 
 def test_16_of_20_pass_and_15_fail_with_one_try(database: SurveyDatabase) -> None:
-    make = site(database)
+    make = site(database, test=TEST)
     first, second = make(), make()
     first.enter(database.raters.invite(1)[0])
-    assert "Sentence 1" in first.take_test(right=16)
+    assert "Sentence 1" in first.take_test(TEST, right=16)
     invitation = database.raters.invite(1)[0]
     second.enter(invitation)
-    assert "75% of the entrance test right; 80% are needed" in second.take_test(right=15)
+    assert "75% of the entrance test right; 80% are needed" in second.take_test(TEST, right=15)
     second.enter(invitation)
     assert "80% are needed" in second.get("/work").text
 
@@ -74,7 +74,7 @@ def test_a_replayed_vote_counts_once(database: SurveyDatabase) -> None:
 
 
 def test_a_question_of_the_test_is_answered_once(database: SurveyDatabase) -> None:
-    browser = site(database)()
+    browser = site(database, test=TEST)()
     browser.enter(database.raters.invite(1)[0])
     for ticket in ("0", "0", "5"):  # once, and not out of turn
         browser.post("/test", data=browser.form(ticket))
@@ -114,7 +114,7 @@ def test_a_half_answered_form_is_refused(database: SurveyDatabase, fields: dict[
 
 def test_twins_are_never_shown_to_one_person_or_far_apart(tmp_path: Path, some_sentences) -> None:
     for gap, answered in ((None, 6), (4, 12)):
-        store = SurveyDatabase(f"sqlite:///{tmp_path / str(gap)}.sqlite", Asking(twin_gap=gap))
+        store = SurveyDatabase(new_sqlite(tmp_path / f"{gap}.sqlite"), Asking(twin_gap=gap))
         store.load(some_sentences(6), twins=True)
         browser = passed(store, site(store)())
         while "That is all" not in browser.get("/work").text:
@@ -132,8 +132,8 @@ NO = vote(False, None, None)
 
 
 def test_a_rater_who_withdraws_is_deleted(database: SurveyDatabase) -> None:
-    make = site(database, test=SHORT)
-    staying, leaving = passed(database, make(), SHORT), passed(database, make(), SHORT)
+    make = site(database)
+    staying, leaving = passed(database, make()), passed(database, make())
     for browser in (staying, leaving):
         browser.answer(comment="a secret")
     assert "Your 1 answers are deleted" in leaving.get("/leave").text
@@ -152,7 +152,7 @@ def test_a_rater_who_withdraws_is_deleted(database: SurveyDatabase) -> None:
 
 
 def test_the_last_answer_can_be_corrected_and_no_other(database: SurveyDatabase) -> None:
-    browser = passed(database, site(database, test=SHORT)(), SHORT)
+    browser = passed(database, site(database)())
     assert "no answer to correct" in browser.get("/last").text
     browser.answer(NO, comment="first")
     first = browser.shown()
@@ -171,26 +171,26 @@ def test_the_last_answer_can_be_corrected_and_no_other(database: SurveyDatabase)
 
 
 def test_unsure_is_off_unless_asked_for(database: SurveyDatabase) -> None:
-    strict, free = site(database, test=SHORT), site(database, test=SHORT, allows_unsure=True)
+    strict, free = site(database), site(database, allows_unsure=True)
     unsure = vote(True, None, True)
-    browser = passed(database, strict(), SHORT)
+    browser = passed(database, strict())
     assert "Unsure" not in browser.get("/work").text
     assert "Please answer every question" in browser.answer(unsure).text
-    browser = passed(database, free(), SHORT)
+    browser = passed(database, free())
     assert "Unsure" in browser.get("/work").text
     browser.answer(unsure)
     assert [answer.vote for answer in database.results.answers()] == [unsure]
 
 
 def test_attention_checks_are_mixed_in_and_counted(tmp_path: Path, some_sentences) -> None:
-    store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}", Asking(check_every=2))
+    store = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite"), Asking(check_every=2))
     store.load(some_sentences(6))
     checks = read_checks(None)
     answers = {check.text: check.answer for check in checks}
-    make = site(store, test=SHORT, checks=checks)
+    make = site(store, checks=checks)
     orders = []
     for careful in (True, False):
-        browser, seen = passed(store, make(), SHORT), []
+        browser, seen = passed(store, make()), []
         while 'action="/answer"' in browser.get("/work").text:
             text = browser.shown()[1]
             seen.append(text)
@@ -212,7 +212,7 @@ def test_pausing_and_closing(tmp_path: Path, database: SurveyDatabase) -> None:
     working, idle = make(), make()
     for browser, id in ((working, "w"), (idle, "i")):
         come(browser, f"/panel?id={id}")
-        browser.take_test(SHORT)
+        browser.take_test()
     working.answer()
     admin = make()
     csrf = admin.log_in()
@@ -226,9 +226,9 @@ def test_pausing_and_closing(tmp_path: Path, database: SurveyDatabase) -> None:
 
 
 def test_progress_with_a_quota(tmp_path: Path, some_sentences) -> None:
-    store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}", Asking(quota=2))
+    store = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite"), Asking(quota=2))
     store.load(some_sentences(5))
-    browser = passed(store, site(store, test=SHORT)(), SHORT)
+    browser = passed(store, site(store)())
     page = browser.get("/work").text
     assert heading_of(page) == "Sentence 1 of 2" and '<progress max="2" value="0"' in page
     browser.answer()
@@ -237,7 +237,7 @@ def test_progress_with_a_quota(tmp_path: Path, some_sentences) -> None:
 
 
 def test_two_raters_get_different_tests(database: SurveyDatabase) -> None:
-    make = site(database)
+    make = site(database, test=TEST)
     browsers = [make(), make()]
     for browser in browsers:
         browser.enter(database.raters.invite(1)[0])
@@ -248,7 +248,7 @@ def test_two_raters_get_different_tests(database: SurveyDatabase) -> None:
 
 
 def test_versions_with_markers_are_asked_about_by_their_label(tmp_path: Path) -> None:
-    store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
+    store = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite"))
     sentence = Sentence(
         "m",
         "type2",
@@ -263,13 +263,13 @@ def test_versions_with_markers_are_asked_about_by_their_label(tmp_path: Path) ->
         "old",
     )
     store.load([sentence])
-    page = html.unescape(passed(store, site(store, test=SHORT)(), SHORT).get("/work").text)
+    page = html.unescape(passed(store, site(store)()).get("/work").text)
     assert "Can “xe” mean the old cook?" in page and "Can “xe” mean the nurse?" in page
     store.close()
 
 
 def test_the_same_form_twice_leads_on_and_another_answer_is_refused_kindly(database: SurveyDatabase) -> None:
-    browser = passed(database, site(database, test=SHORT)(), SHORT)
+    browser = passed(database, site(database)())
     ticket, _ = browser.shown()
     for _ in range(3):
         page = browser.post("/answer", data=browser.form(ticket))
@@ -280,18 +280,18 @@ def test_the_same_form_twice_leads_on_and_another_answer_is_refused_kindly(datab
 
 
 def test_two_tabs_of_one_browser_share_their_place(database: SurveyDatabase) -> None:
-    make = site(database, test=SHORT)
+    make = site(database)
     (invitation,) = database.raters.invite(1)
     browser = make()
     browser.enter(invitation)
-    browser.take_test(SHORT)
+    browser.take_test()
     form = browser.form(browser.shown()[0])
     browser.post(f"/enter/{invitation}")  # the link once more, in a second tab
     assert heading_of(browser.post("/answer", data=form).text) == "Sentence 2"  # from the first
 
 
 def test_a_question_of_the_test_sent_twice_counts_once(database: SurveyDatabase) -> None:
-    browser = site(database)()
+    browser = site(database, test=TEST)()
     browser.enter(database.raters.invite(1)[0])
     ticket, _ = browser.shown()
     form = browser.form(ticket)
@@ -301,12 +301,12 @@ def test_a_question_of_the_test_sent_twice_counts_once(database: SurveyDatabase)
 
 
 def test_a_check_looks_like_any_sentence_and_the_counter_counts_it(tmp_path: Path, some_sentences) -> None:
-    store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}", Asking(Rule(Coverage(10)), check_every=3, quota=6))
+    store = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite"), Asking(Rule(Coverage(10)), check_every=3, quota=6))
     store.load(some_sentences(8))
     checks = {check.text for check in read_checks(None)}
-    make, places = site(store, test=SHORT, checks=read_checks(None)), set()
+    make, places = site(store, checks=read_checks(None)), set()
     for _ in range(6):
-        browser, shown = passed(store, make(), SHORT), []
+        browser, shown = passed(store, make()), []
         while 'action="/answer"' in (page := browser.get("/work").text):
             assert heading_of(page) == f"Sentence {len(shown) + 1} of 8"
             shown.append(shown_in(page)[1] in checks)
@@ -347,7 +347,7 @@ def test_a_survey_with_questions_of_ones_own(tmp_path: Path, some_sentences) -> 
         read_test(None, questions=texts.questions)
     test = read_test(tmp_path / "test.csv", questions=texts.questions)
     rule = Rule(questions=texts.questions)
-    store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}", Asking(rule))
+    store = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite"), Asking(rule))
     sentences = some_sentences(2)
     store.load(sentences)
     store.apply_options(test.identity)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from survey_browser import SHORT, heading_of, passed, site
+from survey_browser import heading_of, passed, site
 
 from equipoise.builder.steps import BuildError
 from equipoise.builder.survey.database.survey import SurveyDatabase
@@ -13,7 +13,7 @@ from equipoise.builder.survey.web.texts import read_texts
 
 
 def test_texts_come_from_a_file_and_in_german(tmp_path: Path, database: SurveyDatabase) -> None:
-    german = passed(database, site(database, test=SHORT, texts=read_texts("de"))(), SHORT)
+    german = passed(database, site(database, texts=read_texts("de"))())
     page = german.get("/work").text
     assert 'lang="de"' in page and heading_of(page) == "Satz 1" and "Ist der Satz stimmig" in page
     own = tmp_path / "texts.toml"
@@ -22,7 +22,7 @@ def test_texts_come_from_a_file_and_in_german(tmp_path: Path, database: SurveyDa
         '[[examples]]\ntext = "The clerk saw the cook when he."\npronoun = "he"\nfirst = "clerk"\nsecond = "cook"\n'
         'coherent = "no"\nwhy = "It ends too early."\n'
     )
-    page = passed(database, site(database, test=SHORT, texts=read_texts("en", own))(), SHORT).get("/work").text
+    page = passed(database, site(database, texts=read_texts("en", own))()).get("/work").text
     assert "refer to the" in page and "It ends too early." in page and page.count("<dt ") == 1
     for wrong, message in (
         ("[question]\nnonsense = 'x'\n", "question.nonsense is not one of the texts"),

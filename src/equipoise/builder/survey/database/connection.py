@@ -101,7 +101,8 @@ class Store:
             engine = _engine(url, writes=True, poolclass=sa.NullPool)
             event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA foreign_keys=OFF"))
         config = Config()
-        config.set_main_option("script_location", str(resources.files(__package__).joinpath("migrations")))
+        folder = str(resources.files(__package__).joinpath("migrations"))
+        config.set_main_option("script_location", folder.replace("%", "%%"))  # a % would be the name of an option
         with self._turn, engine.begin() as connection:
             config.attributes["connection"] = connection
             try:

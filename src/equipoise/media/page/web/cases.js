@@ -68,7 +68,7 @@
       ["against", "changed against the stereotype"], ["neither", "changed, neither way"], ["same", "same answer"]]);
     byId("case-flip-label").hidden = cloze;
     options(control.sort, "", cloze ? [["d-down", "surest first"], ["d-up", "least sure first"], ["", "order of the data"]]
-      : [["u-up", "U, least alike first"], ["u-down", "U, most alike first"], ["s-up", "signed U, least alike first"],
+      : [["u-up", "least alike first"], ["u-down", "most alike first"], ["s-up", "signed U, least alike first"],
         ["d-down", "|D|, largest first"], ["d-up", "|D|, smallest first"], ["", "order of the data"]]);
     const fateNumbers = { changed: [1, 2, 3], same: [0], toward: [1], against: [2], neither: [3] };
     const orders = header.variant.filter(Boolean).length || 1;
@@ -328,7 +328,8 @@
     function factsOf(s) {
       const kind = header.type[columns.type[s]];
       const fate = { toward: "changed toward the stereotype", against: "changed against the stereotype", neither: "changed, neither way", same: "same answer" }[header.fates[columns.set_fate[s]]];
-      const facts = [header.parts.length > 1 ? header.parts[columns.set_part[s]] : "", kinds[kind] || kind, asked(s), fate];
+      // What was found first: in the list the end may be cut.
+      const facts = [fate, kinds[kind] || kind, header.parts.length > 1 ? header.parts[columns.set_part[s]] : "", asked(s)];
       const line = make("p", "small facts-of-case", facts.filter(Boolean).join(" · "));
       if (fate) line.prepend(make("span", "fate f-" + header.fates[columns.set_fate[s]]));
       return line;
