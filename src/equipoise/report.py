@@ -120,7 +120,8 @@ RUN_SCRIPTS = ("page.js", "packing.js", "case_list.js", "cases.js")
 LEFT_OUT = (
     "On paper this report keeps to few pages. Left out: all but four cases, what is folded on the page (further"
     " metrics, data tables, settings), the worst cases of further datasets and tasks, and all but the first charts of a"
-    " kind and the first five of the sets that carry the result. All of it is in report.html of the run, opened in a browser; every number is in measurements.csv."
+    " kind and the first five of the sets that carry the result. All of it is in report.html of the run, opened in a"
+    " browser; every number is in measurements.csv."
 )
 """What a print leaves out; `@media print` in page.css does it."""
 

@@ -114,7 +114,7 @@ def _against_others(group: Strings, among: Booleans) -> Iterator[Sides]:
 
 
 def _crossed(first: Sides, second: Sides) -> Sides:
-    return [(one & other, sign * turn) for one, sign in first for other, turn in second]
+    return [(side & other, sign * turn) for side, sign in first for other, turn in second]
 
 
 def _contrasts(sentences: MarkedType) -> Iterator[tuple[Name, Sides]]:

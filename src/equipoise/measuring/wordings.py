@@ -122,14 +122,14 @@ def _robust(values: SetValues, plan: Resamples, known: Known) -> Iterator[Robust
         by_wording = by_set.mean(axis=1)
         worst = int(by_wording.argmin())
         wording = values.estimators[worst]
-        single, mean = (
+        least, mean = (
             known.get((run, name)) or set_estimate("ucerf", by_sets, values, weights, plan)
             for name, by_sets in ((wording, by_set[worst]), ("", by_set.mean(axis=0)))
         )
         # |min of the means - true min| is at most the largest deviation of any wording.
         radius = absolute_radius(by_wording, samples.T, level=plan.level) or 0.0
-        around = Estimate.around(single.value, radius, (0.0, 1.0), level=plan.level, n=values.sets, method=WORST)
-        lowest = replace(around, low=min(around.low, single.low), high=max(around.high, single.high))
+        around = Estimate.around(least.value, radius, (0.0, 1.0), level=plan.level, n=values.sets, method=WORST)
+        lowest = replace(around, low=min(around.low, least.low), high=max(around.high, least.high))
         yield Robust(run, mean, lowest, wording)
 
 

@@ -76,7 +76,9 @@ _SAVING["png"] = {"pil_kwargs": {"compress_level": 3}}
 
 def figure(chart: Chart, width: str | float = "page", *, title: bool = False) -> Figure:
     """Return the chart as a figure of that width, by name or in inches; each panel is one of its axes."""
-    inches = width if isinstance(width, int | float) else _inches(width)
+    if isinstance(width, str) and width not in WIDTHS:
+        raise EquipoiseError(f"width must be one of {', '.join(WIDTHS)}, not {width!r}")
+    inches = WIDTHS[width] if isinstance(width, str) else width
     points = SMALL_POINTS if chart.layout == "multiples" else POINTS
     em = points / 72
     layout = arrange(chart, inches / em)
@@ -91,12 +93,6 @@ def figure(chart: Chart, width: str | float = "page", *, title: bool = False) ->
             _panel(drawn, place, layout, above)
         _legend(drawn, layout, above)
     return drawn
-
-
-def _inches(width: str) -> float:
-    if width not in WIDTHS:
-        raise EquipoiseError(f"width must be one of {', '.join(WIDTHS)}, not {width!r}")
-    return WIDTHS[width]
 
 
 def files(

@@ -143,8 +143,8 @@ class Continued:
         low, high = self.bounds
         decided = decides(np.maximum(low, values - below), np.minimum(high, values + above))
         took = np.where(decided.any(axis=1), self.sizes[decided.argmax(axis=1)].astype(np.float64), np.inf)
-        shares = np.quantile(took, SHARES, method="inverted_cdf").tolist()
-        return More(*(int(size) - self.n if math.isfinite(size) else None for size in shares))
+        sizes = np.quantile(took, SHARES, method="inverted_cdf").tolist()
+        return More(*(int(size) - self.n if math.isfinite(size) else None for size in sizes))
 
     def _values(self) -> Floats:
         """Return the value of each audit at each size."""

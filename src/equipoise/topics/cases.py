@@ -151,7 +151,7 @@ def _asked(part: Part) -> pd.DataFrame:
     table = table.append_column("people", pc.binary_join(table["candidates"], "\n"))
     table = table.append_column("named", pc.list_value_length(table["candidates"]))
     table = table.append_column("own", pc.is_valid(table["pair"])).drop_columns(["dataset", "candidates", "pair"])
-    asked = table.to_pandas().drop_duplicates("id")
+    asked: pd.DataFrame = table.to_pandas().drop_duplicates("id")
     rows = pd.Index(asked["id"]).get_indexer(pd.Index(part.items["example_id"]))
     if (rows < 0).any():
         place = part.run.path / "outcomes.parquet"
@@ -183,8 +183,8 @@ def _names(asked: pd.DataFrame, items: pd.DataFrame, outcomes: Outcomes) -> NDAr
     numbers = joint_numbers(*map(cluster_numbers, facts))
     firsts = np.unique(numbers, return_index=True)[1]
     names = []
-    for people, count, own, marks, sides, form in zip(*(fact[firsts] for fact in facts), strict=True):
-        if sides and not own:
+    for people, count, is_own, marks, sides, form in zip(*(fact[firsts] for fact in facts), strict=True):
+        if sides and not is_own:
             words = side_words(str(sides), str(form))
             people, count = "\n".join(words), len(words)
         further = further_options(str(marks), outcomes.k - int(count))

@@ -43,7 +43,7 @@ def leading_chart(part: Part) -> Chart | None:
     dots = sorted(panel.marks_of(Dot), key=lambda dot: value_of(dot.x))
     furthest = sorted(dots, key=lambda dot: -abs(value_of(dot.x)))[:LEADING]
     shown = [dot for dot in reversed(dots) if dot in furthest]
-    marks = [Rule(0.0), *(replace(dot, y=float(place)) for place, dot in enumerate(shown))]
+    marks: list[Rule | Dot] = [Rule(0.0), *(replace(dot, y=float(place)) for place, dot in enumerate(shown))]
     few = replace(panel, marks=marks, y=Axis.of_names([dot.label for dot in shown]))
     some = f" The {len(shown)} of {len(dots)} groups furthest from 0; all are below." if len(shown) < len(dots) else ""
     return replace(chart, panels=[few], caption=chart.caption + some)

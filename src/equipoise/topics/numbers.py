@@ -58,7 +58,7 @@ def _further(part: Part, verdict: Verdict) -> Iterator[Finding | Section]:
     """Yield what is not under the verdict: how much it is, and all of it for those who ask."""
     count = len(verdict.more)
     over = list(over_groups(part))
-    groups = [*by_group(part), *many_groups(part)]
+    groups: list[Table | Finding] = [*by_group(part), *many_groups(part)]
     is_asked = bool(part.run.manifest.settings.get("by"))
     folded = [f"{count} more finding{'s' if count > 1 else ''}"] if count else []
     folded += ["the values of groups"] if groups and not is_asked else []

@@ -59,15 +59,15 @@ class Prefixes:
         """Return what is known of a row; nodes that predict are fresh, for only their keys and values are kept."""
         places = {place: node for node, place in enumerate(zip(_parents(row.depths), row.tokens.tolist(), strict=True))}
         predicting = set(row.nodes.tolist())
-        found: dict[int, int] = {}
+        shared: dict[int, int] = {}
         source = None
         for kept in self._rows:
             nodes = _alike(places, kept.places)
-            if len(nodes) > len(found):
-                found, source = nodes, kept
-        known = [node for node in found if node not in predicting]
+            if len(nodes) > len(shared):
+                shared, source = nodes, kept
+        known = [node for node in shared if node not in predicting]
         fresh = np.setdiff1d(np.arange(len(row)), known)
-        return Recall(places, fresh, np.array(known, int), np.array([found[node] for node in known], int), source)
+        return Recall(places, fresh, np.array(known, int), np.array([shared[node] for node in known], int), source)
 
     def keep(self, recall: Recall) -> None:
         """Keep a row that was computed; the oldest ones go."""
@@ -89,9 +89,9 @@ def _parents(depths: Ids) -> Iterator[int]:
 
 def _alike(places: dict[tuple[int, int], int], others: dict[tuple[int, int], int]) -> dict[int, int]:
     """Return the nodes of a row that another one has with the same tokens before them, and where."""
-    found = {-1: -1}
+    alike = {-1: -1}
     for (parent, token), node in places.items():
-        if parent in found and (found[parent], token) in others:
-            found[node] = others[found[parent], token]
-    del found[-1]
-    return found
+        if parent in alike and (alike[parent], token) in others:
+            alike[node] = others[alike[parent], token]
+    del alike[-1]
+    return alike
