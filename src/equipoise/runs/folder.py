@@ -262,15 +262,15 @@ class RunFolder:
         """Return rows of `outcomes.parquet`, an arrow table, as outcomes."""
         try:
             return outcomes_from_table(rows, groups)
-        except (ValueError, TypeError) as error:
-            raise RunError(self._damaged("outcomes.parquet", str(error).splitlines()[0])) from None
+        except UNREADABLE as error:
+            raise RunError(self._damaged("outcomes.parquet", _reason(error))) from None
 
     def group_names(self, examples: Any) -> list[str]:
         """Return the names of the groups that the examples, an arrow table, have."""
         try:
             return object_names(examples["groups"], "groups")
-        except ValueError as error:
-            raise RunError(self._damaged("examples.parquet", str(error))) from None
+        except UNREADABLE as error:
+            raise RunError(self._damaged("examples.parquet", _reason(error))) from None
 
     def _damaged(self, name: str, reason: str) -> str:
         earlier = self._earlier()
