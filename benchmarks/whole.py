@@ -39,6 +39,7 @@ WATCHED = {
     "equipoise.settings:Settings.datasets": "load",
     "equipoise.run:open_engine": "load",
     "equipoise.runs.folder:RunFolder.frame": "load",
+    "equipoise.runs.folder:RunFolder.table": "load",
     "equipoise.runs.folder:RunFolder.outcomes_of": "load",
     "equipoise.run:asked_as_needed": "plan",
     "equipoise.scoring.score_store:ScoreStore._score": "score",
@@ -94,7 +95,8 @@ def inside(words: Sequence[str], note: Path) -> None:
             *path, last = name.split(".")
             for part in path:
                 owner = getattr(owner, part)
-            setattr(owner, last, clock.timed(getattr(owner, last), phase))
+            if hasattr(owner, last):  # another tree may not have it
+                setattr(owner, last, clock.timed(getattr(owner, last), phase))
     sys.argv = ["equipoise", *words]
     from equipoise.__main__ import main
 

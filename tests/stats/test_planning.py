@@ -104,7 +104,8 @@ def test_half_of_all_audits_take_at_most_what_is_told_and_eight_in_ten_are_in_th
             looks = (size for size in looks_from(n, most) if gate.is_decided(further[:size]))
             took.append(next(looks, np.inf) - n)
     few, half, many = np.array(told).T
-    assert 0.35 < np.mean(took <= half) < 0.65
+    # Three standard errors of 60 audits.
+    assert 0.3 < np.mean(took <= half) < 0.7
     assert 0.65 < np.mean((few <= took) & (took <= many)) < 0.95
 
 

@@ -114,7 +114,7 @@ def _against_others(group: Strings, among: Booleans) -> Iterator[Sides]:
 
 
 def _crossed(first: Sides, second: Sides) -> Sides:
-    return [(side & other, sign * turn) for side, sign in first for other, turn in second]
+    return [(rows & others, sign * turn) for rows, sign in first for others, turn in second]
 
 
 def _contrasts(sentences: MarkedType) -> Iterator[tuple[Name, Sides]]:

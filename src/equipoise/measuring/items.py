@@ -360,7 +360,7 @@ def suffix(estimator: Estimator) -> str:
 
 
 def _is_nothing(column: NDArray[Any]) -> bool:
-    """Return whether a column of numbers applies to no item: all such columns are one, as there are dozens."""
+    """Return whether a column of numbers applies to no item: all such columns are one array."""
     return column.dtype == np.float64 and column.ndim == 1 and bool(np.isnan(column).all())
 
 

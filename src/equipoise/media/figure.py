@@ -182,17 +182,8 @@ def _across(axes: Any, place: Place) -> None:
     if axis.label:
         axes.set_xlabel(axis.label, labelpad=2 + POINTS * 1.1 * any(axis.ends))
     for share, side, words in zip((0.0, 0.5, 1.0), ("left", "center", "right"), axis.ends, strict=True):
-        down = (0, -POINTS * 2.3)
-        axes.annotate(
-            words,
-            (share, 0),
-            down,
-            xycoords="axes fraction",
-            textcoords="offset points",
-            ha=side,
-            va="top",
-            color=QUIET,
-        )
+        at = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": side, "va": "top"}
+        axes.annotate(words, (share, 0), (0, -POINTS * 2.3), color=QUIET, **at)
 
 
 def _upwards(axes: Any, place: Place) -> None:

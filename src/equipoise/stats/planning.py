@@ -20,11 +20,11 @@ MOST_UNITS = 1_000_000
 STEP, LARGE = 1.05, 20_000
 """An audit that goes on is looked at whenever it is so much larger; a large one narrows with 1 / sqrt(n)."""
 
-REHEARSALS, BLOCK = 2000, 100
-"""Audits that are drawn to see how many units they need, and how many of them at once.
+REHEARSALS = 2000
+"""Audits that are drawn to see how many units they need: by factors of ten more or less, so a median of few is off."""
 
-What they need differs by factors of ten, so that a median of few of them is off by far.
-"""
+BLOCK = 100
+"""Rehearsed audits that are drawn at once."""
 
 SHARES = (0.1, 0.5, 0.9)
 """Shares of the rehearsed audits that are told."""
@@ -177,8 +177,11 @@ def scaled_more(estimate: Estimate, bounds: tuple[float, float], decides: Decide
     return seen.more((reach[0] * narrower, reach[1] * narrower), decides)
 
 
-SETTLED, MOST_REHEARSED = 400, 40_000
-"""Audits that are rehearsed until they are settled, and their units at most: what needs more is not planned."""
+SETTLED = 400
+"""Audits that are rehearsed until they are settled."""
+
+MOST_REHEARSED = 40_000
+"""Units of a rehearsed audit at most: what needs more is not planned."""
 
 
 def units_to_settle(seen: Units, bound: float, error: float, *, seed: int = 0) -> int | None:

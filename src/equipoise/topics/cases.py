@@ -158,7 +158,8 @@ def _asked(part: Part) -> pd.DataFrame:
         raise RunError(
             f"{place} is damaged (example_id: {int((rows < 0).sum()):,} answers are to no example of the run)"
         )
-    return asked.take(rows).reset_index(drop=True)
+    chosen: pd.DataFrame = asked.take(rows)
+    return chosen.reset_index(drop=True)
 
 
 def _orders(part: Part, firsts: pd.DataFrame) -> list[str]:
