@@ -23,8 +23,11 @@ BIASES = {"alpha": 0.1, "beta": 0.4, "gamma": 0.8, "delta": 1.3}
 def some_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with four runs on the same sentences, each of another model, one of them without a page."""
     folder = tmp_path_factory.mktemp("viewed")
-    for name, bias in BIASES.items():
-        run = audit(f"planted:strength=1.2,bias={bias}", out=folder / "suite" / name, resamples=100, limit=120)
+    for minute, (name, bias) in enumerate(BIASES.items()):
+        with pytest.MonkeyPatch.context() as patch:
+            # Two of them may end within the second that a manifest tells; a history has the older one first.
+            patch.setattr("equipoise.runs.run.now", lambda minute=minute: f"2026-11-17T10:{minute:02}:00+00:00")
+            run = audit(f"planted:strength=1.2,bias={bias}", out=folder / "suite" / name, resamples=100, limit=120)
         if name != "delta":
             write_run_page(run)
     return folder
