@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from equipoise.metrics import METRICS
-from equipoise.metrics.naming import estimator_of, metric_named, metric_of
+from equipoise.metrics.naming import estimator_of, label_of, metric_named, metric_of
 from equipoise.records import EquipoiseError
 from equipoise.uncertainty import ESTIMATORS
 
@@ -23,3 +23,7 @@ def test_an_unknown_name_is_an_error() -> None:
     assert metric_of("flip_rate_renyi") is None, "flips have no estimator"
     with pytest.raises(EquipoiseError, match="nothing_like_it"):
         metric_named("nothing_like_it")
+
+
+def test_a_label_names_the_estimator_unless_it_is_the_usual_one() -> None:
+    assert (label_of("ucerf"), label_of("ucerf_renyi")) == ("UCerF", "UCerF (renyi)")

@@ -87,3 +87,10 @@ def test_an_interval_never_looks_like_a_point(form: str) -> None:
     value, low, high = re.findall(r"[-+]?\d+\.\d+", text)
     assert len({value, low, high}) > 1, text
     assert format(Estimate(0.1234, 0.1, 0.2, 0.95, 9, "m"), "") == "0.123 [0.100, 0.200]", "no more digits than needed"
+
+
+@pytest.mark.parametrize("form", ["", "+", "%", "points", ".2f", "+.3f"])
+def test_nothing_is_less_than_zero_by_nothing(form: str) -> None:
+    text = format(Estimate(-1e-5, -0.0, 0.5, 0.95, 9, "m"), form)
+    assert not re.search(r"-0\.0+\b", text), text
+    assert "-" in format(Estimate(-0.3, -0.4, 0.5, 0.95, 9, "m"), form)

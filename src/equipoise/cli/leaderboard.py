@@ -60,8 +60,9 @@ def leaderboard(
         return
     for note in site.submissions.left_out:
         typer.echo(printable(f"left out: {note}"))
-    runs = len(site.submissions.runs)
-    typer.echo(printable(f"{len(site.models)} models, {len(site.boards)} boards, {runs} runs: open {out}/index.html"))
+    counts = {"model": len(site.models), "board": len(site.boards), "run": len(site.submissions.runs)}
+    listed = ", ".join(f"{count} {noun}{'s' if count != 1 else ''}" for noun, count in counts.items())
+    typer.echo(printable(f"{listed}: open {out}/index.html"))
 
 
 def _verified(folders: list[Path], *, quiet: bool) -> list[Path]:

@@ -51,3 +51,10 @@ def estimator_of(name: str) -> Estimator | None:
 def metric_named(name: str) -> Metric:
     """Return the row that a measurement's name belongs to; an unknown name is an error."""
     return metric_of(name) or find(name, METRICS, kind="metric")
+
+
+def label_of(name: str) -> str:
+    """Return what a measurement is called where people read it: "UCerF", "UCerF (renyi)"."""
+    estimator = estimator_of(name)
+    label = metric_named(name).label
+    return label if estimator is None else f"{label} ({estimator.name})"

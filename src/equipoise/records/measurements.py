@@ -66,6 +66,8 @@ class Estimate:
         scale, number, after = {"%": (1, ".1%", ""), "points": (100, ".1f", " points"), "+": (1, "+.3f", "")}.get(
             spec, (1, spec or ".3f", "")
         )
+        sign = "+" if number.startswith("+") else ""
+        number = f"{sign}z{number.removeprefix('+')}"  # z: never "-0.000"
         value, low, high = (f"{scale * end:{number}}" for end in (self.value, self.low, self.high))
         while value == low == high and self.width > 0 and (finer := _finer(number)):
             # An interval that looks like a point says nothing: show as many digits as tell its ends apart.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..comparing.comparison import Comparison
 from ..comparing.matching import Match
 from ..metrics import METRICS
-from ..metrics.naming import metric_named
+from ..metrics.naming import label_of, metric_named
 from ..records import Estimate
 from ..records.showing import (
     Axis,
@@ -141,7 +141,7 @@ def _row(first: Content, measured: Measurements, names: Sequence[str], what: tup
 
 
 def _title(metric: str, kind: str) -> str:
-    label = metric_named(metric).label
+    label = label_of(metric)
     return f"{label}, {kind}" if kind else label
 
 

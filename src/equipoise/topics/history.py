@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..comparing.comparison import Comparison, Tested
-from ..metrics.naming import metric_named
+from ..metrics.naming import label_of, metric_named
 from ..metrics.requirement import Requirement
 from ..records import Estimate
 from ..records.showing import Axis, Chart, Column, Dot, Finding, Key, Line, Panel, Row, Rule, Section, Shown, Table
@@ -71,14 +71,16 @@ def _chart(part: Part, metric: str, moments: Sequence[Moment], limits: Sequence[
     bounds = [limit for limit in limits if limit.metric == metric and limit.is_about(*part)]
     marks += [Rule(limit.bound, "y", f"gate {limit.sign} {limit.bound:g}") for limit in bounds]
     within = tuple(max(-10.0, min(10.0, end)) for end in row.bounds)
-    y = Axis.over([*every, *(limit.bound for limit in bounds)], row.label, within=(within[0], within[1]), least=0.1)
+    y = Axis.over(
+        [*every, *(limit.bound for limit in bounds)], label_of(metric), within=(within[0], within[1]), least=0.1
+    )
     panel = Panel(marks, Axis.of_names([moment.name for moment in moments], "run, oldest first"), y, height=0.6)
     better = f", {row.better} is better" if row.better != "neither" else ""
     legend = [Key(kind_title(kind), tone) for tone, kind in enumerate(kinds)]
     caption = "Whiskers are intervals. A hollow mark is a run that is not usable."
     caption += "".join(f" The dashed line is the limit {limit.text}." for limit in bounds)
     about = {"dataset": part[0], "task": part[1], "metric": metric}
-    return Chart(f"{row.label}{better}", [panel], "history", about, legend, caption)
+    return Chart(f"{label_of(metric)}{better}", [panel], "history", about, legend, caption)
 
 
 def _table(part: Part, moments: Sequence[Moment], metrics: Sequence[str]) -> Table:
@@ -112,7 +114,7 @@ def last_change(comparison: Comparison) -> Section:
 
 def _change(test: Tested) -> Finding:
     """Return what one test says of the last run: the test is of the first run less the second."""
-    change, row = -test.difference, metric_named(test.row.metric)
+    change = -test.difference
     if not test.detected:
         says = "no change detected"
     elif not test.better:
@@ -120,7 +122,7 @@ def _change(test: Tested) -> Finding:
     else:
         says = "better" if test.better == test.second else "worse"
     text = (
-        f"{test.data}, {row.label}: {says}, by {change:+} (n = {change.n:,}, corrected p ="
+        f"{test.data}, {label_of(test.row.metric)}: {says}, by {change:+} (n = {change.n:,}, corrected p ="
         f" {test.difference.p_corrected:.3f})."
     )
     return Finding(text, [test.row], "change", state="found" if test.detected else "fine", claim=test.detected)

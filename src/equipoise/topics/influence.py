@@ -60,7 +60,7 @@ def left_out(pairs: pd.DataFrame, values: Floats) -> pd.DataFrame:
     A set counts once, with the mean over its wordings and option orders. The most influential sentence is first.
     """
     frame = pairs[["set_id", "variant", "cluster_id"]].assign(u=values)
-    people = pairs.reindex(columns=["occupation", "other"]).fillna("").astype(str)
+    people = pairs.reindex(columns=["occupation", "other"]).astype(object).fillna("").astype(str)
     first, second = people["occupation"], people["other"]
     frame["people"] = (first + " and " + second).where((first != "") & (second != ""), first + second)
     sets = frame.groupby("set_id", sort=False).agg(

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ...comparing.comparison import TESTED, Comparison, Tested
 from ...comparing.datasets import OPPOSITE, SAME, UNSETTLED, Moved, Order, orders
-from ...metrics.naming import metric_named
+from ...metrics.naming import label_of
 from ...records import parse_group
 from ...records.showing import Axis, Cell, Chart, Column, Dot, Finding, Key, Panel, Row, Rule, Section, Table
 from ...runs.measurements import kind_title
@@ -171,7 +171,7 @@ def _clause(subject: str, test: Tested, word: str, than: str) -> str:
 
 
 def _name(test: Tested) -> str:
-    label = metric_named(test.row.metric).label
+    label = label_of(test.row.metric)
     return label if label[:2].isupper() or label.startswith("UCerF") else f"{label[:1].lower()}{label[1:]}"
 
 
@@ -238,10 +238,10 @@ def difference_charts(comparison: Comparison) -> Iterator[Chart]:
         for test in tests:
             number = pairs.index(test.row.model)
             place = metrics.index(test.row.metric) + 0.8 * ((number + 0.5) / len(pairs) - 0.5)
-            label = f"{metric_named(test.row.metric).label}, {test.row.model}"
+            label = f"{label_of(test.row.metric)}, {test.row.model}"
             marks.append(Dot(test.difference, place, number, label, hollow=not test.detected, small=True))
         across = Axis.over([0.0, *(test.difference for test in tests)], "difference (hollow: not detected)")
-        names = [metric_named(metric).label for metric in metrics]
+        names = [label_of(metric) for metric in metrics]
         panel = Panel(marks, across, Axis.of_names(names), spacing=max(1.0, 0.45 * len(pairs)))
         about = {"dataset": tests[0].row.dataset, "task": tests[0].row.task, **parse_group(tests[0].row.group)}
         keys = [Key(pair, number) for number, pair in enumerate(pairs)]
@@ -265,9 +265,7 @@ def matrices(comparison: Comparison) -> Iterator[tuple[str, list[Section]]]:
                 for at, name in enumerate(names)
             ]
             rows = [Row((name, *row)) for name, row in zip(names[1:], cells[1:], strict=True)]
-            sections.append(
-                Section(metric_named(metric).label, [Table(metric, columns, rows, notes=notes)], folded=True)
-            )
+            sections.append(Section(label_of(metric), [Table(metric, columns, rows, notes=notes)], folded=True))
         yield data, sections
 
 
@@ -303,7 +301,7 @@ def order_section(comparison: Comparison) -> Section | None:
 
 
 def _where(order: Order) -> str:
-    return f"{metric_named(order.first.row.metric).label} on {order.first.data} and on {order.second.data}"
+    return f"{label_of(order.first.row.metric)} on {order.first.data} and on {order.second.data}"
 
 
 def order_findings(several: Sequence[Order]) -> Iterator[Finding]:
