@@ -263,7 +263,7 @@ def test_a_difference_is_detected_by_its_corrected_p_and_its_interval() -> None:
     assert not found(0.01, 0.2, 0.05) and not found(-0.01, 0.2, 0.01) and not found(0.0, 0.2, 0.01)
 
 
-def test_more_exchanges_are_added_where_few_gave_as_large_a_difference() -> None:
+def test_p_values_from_more_exchanges_where_few_were_as_large_are_kept() -> None:
     rng = np.random.default_rng(1)
     contests = [Contest(*_sides(rng.normal(shift, 1, 25), rng.normal(0, 1, 25)), n=25) for shift in (0.0, 0.8, 1.2)]
     p_values = [
