@@ -74,6 +74,7 @@ ACROSS_MODULES = {
     "measuring/leeway/test_sampled_runs.py": "sampled answers: on disk, measured again, compared, at a gate",
     "measuring/test_double_disadvantage.py": "values planted on identities, from an audit to its measurements",
     "measuring/test_interval_widths.py": "intervals of all metrics, of one set and of equal answers",
+    "measuring/test_kept_measurements.py": "every kind of data and every method of intervals, as kept",
     "measuring/test_pinned.py": "what planted models give, metric by metric",
     "measuring/test_seeds_and_intervals.py": "measure.py, for seeds and intervals",
     "measuring/test_sets.py": "sets and clusters, from items to the tables of a run",
