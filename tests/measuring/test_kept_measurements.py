@@ -111,6 +111,12 @@ def test_estimators_occupations_and_values_alone_are_measured_as_kept() -> None:
     keep("alone", outcomes, intervals=False, by=["gender*stereotype"], disparity="range")
 
 
+def test_many_occupations_by_two_estimators_are_measured_as_kept() -> None:
+    metrics = [METRICS[name] for name in ("ucerf", "ucerf_signed", "overconfidence", "certainty_gap", "flip_bias")]
+    estimators = [ESTIMATORS[name] for name in ("margin", "perplexity")]
+    keep("many-occupations", asked(builtin(300)), metrics=metrics, estimators=estimators, by=["occupation"], seed=2)
+
+
 def test_orders_of_options_and_both_as_an_answer_are_measured_as_kept() -> None:
     outcomes = asked(builtin(14), "mcq", seeds=(1, 2, 3))
     keep("orders", outcomes, by=["gender"])
