@@ -81,10 +81,12 @@ def summed(name: str, rows: Sequence[Measurement]) -> str:
     """Return the rows of a metric in a line: sums weighted by the place, the methods, and a number for the groups."""
     columns = ("value", "low", "high", "n", "p", "p_corrected")
     table = np.array([[float(getattr(row.estimate, column)) for column in columns] for row in rows])
-    sums = np.nan_to_num(table, nan=100.0).T @ (1 + np.arange(len(rows)) % 7)
+    known = ~np.isnan(table)
+    sums = np.where(known, table, 0.0).T @ (1 + np.arange(len(rows)) % 7)
+    totals = " ".join(f"{total:.5g}/{count}" for total, count in zip(sums, known.sum(axis=0), strict=True))
     methods = "; ".join(f"{count} {method}" for method, count in Counter(r.estimate.method for r in rows).items())
     groups = crc32(" ".join(row.group for row in rows).encode())
-    return f"{name}, {len(rows)} groups {groups}: {' '.join(f'{total:.5g}' for total in sums)}, {methods}"
+    return f"{name}, {len(rows)} groups {groups}: {totals}, {methods}"
 
 
 def keep(name: str, outcomes: Outcomes, **choices: Any) -> None:
