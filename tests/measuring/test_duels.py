@@ -17,7 +17,7 @@ from equipoise.measuring.goals import Goal, goals
 from equipoise.measuring.measure import Plan
 from equipoise.metrics import METRICS
 from equipoise.metrics.requirement import parse_duel
-from equipoise.records import EquipoiseError, Limits, Outcomes
+from equipoise.records import ABSENT, EquipoiseError, Limits, Outcomes
 from equipoise.run import audit
 from equipoise.runs import Run
 from equipoise.verdict.gate import gate
