@@ -79,6 +79,7 @@ ACROSS_MODULES = {
     "measuring/test_seeds_and_intervals.py": "measure.py, for seeds and intervals",
     "measuring/test_sets.py": "sets and clusters, from items to the tables of a run",
     "measuring/test_variants.py": "measure.py, for variants and mixed types",
+    "metrics/test_kept_values.py": "every function of the room, with gaps, ties and weights, as kept",
     "metrics/test_sampled_answers.py": "metrics of sampled answers, against values by hand",
     "metrics/test_workforce_trend.py": "fairness.py, for the workforce",
     "view/test_accessibility.py": "every page and state of the viewer: screen readers, light and dark, wide and narrow",
