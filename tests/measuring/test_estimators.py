@@ -195,3 +195,8 @@ def test_sets_of_one_member_cannot_be_compared() -> None:
         UndefinedMetric, match=r"^no counterfactual set: a comparison of estimators needs sets with two members$"
     ):
         set_values({"a": Items(alone)}, np.arange(10), "u", [ESTIMATORS["perplexity"]])
+
+
+def test_resamples_are_refused_before_the_level_is() -> None:
+    with pytest.raises(EquipoiseError, match=r"^resamples must be at least 2, not 1$"):
+        Resamples(resamples=1, level=3.0)

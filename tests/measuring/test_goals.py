@@ -105,3 +105,22 @@ def test_refusals_are_whole_sentences() -> None:
     with pytest.raises(EquipoiseError, match=r"^until 'ucerf >= 0': ucerf is not measured; add it to the metrics$"):
         goals([(DATA, "next-word")], [parse_requirement("ucerf >= 0")], few)
     assert goals([(DATA, "next-word")], [parse_requirement("accuracy[stereotype=pro] >= 0")], few)[0]
+
+
+def test_of_several_reasons_the_first_is_told() -> None:
+    nothing = Plan([], by=())
+    for text, reason in {
+        "perplexity <= 1.5": "perplexity cannot be followed: the values that it averages have no bounds",
+        "ucerf_renyi >= 0.8": "ucerf is not measured; add it to the metrics",
+    }.items():
+        with pytest.raises(EquipoiseError) as error:
+            goals([(DATA, "next-word")], [parse_requirement(text)], nothing)
+        assert str(error.value) == f"until {text!r}: {reason}"
+    only = Plan([METRICS["ucerf"]], by=["gender"])
+    for text, reason in {
+        "ucerf_renyi[stereotype=pro] >= 0.8": "the estimator renyi is not measured; add it to the estimators",
+        "ucerf[stereotype=pro,type=type2] >= 0.8": "the run is not broken down by stereotype; add it to by",
+    }.items():
+        with pytest.raises(EquipoiseError) as error:
+            goals([(DATA, "next-word")], [parse_requirement(text)], only)
+        assert str(error.value) == f"until {text!r}: {reason}"

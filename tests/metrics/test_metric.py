@@ -104,3 +104,8 @@ def test_why_it_cannot_be_followed_is_told_in_words() -> None:
     unbounded = mean_metric("m", "perplexity", "lower", "", "")
     assert unbounded.unsettled == "the values that it averages have no bounds"
     assert mean_metric("m", "certainty", "higher", "", "").unsettled == ""
+
+
+def test_several_groups_are_the_first_reason() -> None:
+    row = Metric("m", lambda values: 0.0, ("certainty",), "higher", "", "", unit="pair")
+    assert row.means == 0 and row.unsettled.startswith("it compares several groups at once")

@@ -174,3 +174,9 @@ def test_a_comparison_says_what_it_is_of() -> None:
     with pytest.raises(EquipoiseError) as error:
         parse_drop("certainty = 0.02")
     assert str(error.value) == "drop 'certainty = 0.02': certainty has no better direction, so it cannot drop"
+
+
+def test_one_sided_comparisons_are_never_called_better() -> None:
+    one = parse_duel("flip_rate", 0.05, one_sided=True)
+    assert [one.word(0.01, 0.2), one.word(-0.2, -0.1), one.word(-0.04, -0.01)] == ["not worse", "worse", "not worse"]
+    assert [one.outcome(0.01, 0.2), one.outcome(-0.2, -0.1), one.outcome(-0.2, 0.1)] == [PASSED, FAILED, UNDECIDED]

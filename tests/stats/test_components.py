@@ -131,3 +131,8 @@ def test_what_cannot_be_taken_apart_is_refused() -> None:
         Table(np.array([[1.0, np.nan], [0.0, 1.0]]), ("a", "b"), "a")
     with pytest.raises(UndefinedMetric, match=r"^all values are equal: there is no variance to divide$"):
         components(Table(np.ones((2, 2)), ("a", "b"), "a"))
+
+
+def test_a_factor_of_one_level_is_told_before_a_missing_value() -> None:
+    with pytest.raises(UndefinedMetric, match="b has one"):
+        Table(np.full((2, 1), np.nan), ("a", "b"), "a")

@@ -273,3 +273,10 @@ def test_p_values_from_more_exchanges_where_few_were_as_large_are_kept() -> None
     assert_kept("stats/paired/exchanges", p_values)
     counts = [p * 5001 - 1 for p in p_values[0]]
     assert [few[0] == few[1] for few in zip(*p_values, strict=True)] == [count >= 10 for count in counts]
+
+
+def test_what_is_undefined_without_a_cluster_has_no_plain_interval_either() -> None:
+    kinds = np.array(["pro"] + ["anti"] * 9, dtype=object)
+    sides = [[Statistic(accuracy_gap, [np.arange(10.0) / k, kinds], np.arange(10))] for k in (10, 20)]
+    (found,) = paired_differences([Contest(*sides, n=10)], clusters=10, trial=Trial(20, permutations=9))
+    assert found.method == "no interval: undefined without some cluster" and np.isnan(found.low)

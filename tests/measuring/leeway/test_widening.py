@@ -341,3 +341,12 @@ def test_one_sampled_answer_says_nothing_and_two_say_something() -> None:
     for samples, everything in ((1, True), (2, False)):
         outcomes = sampled("unsure", 6, samples, np.random.default_rng(2))
         assert all((leeway == (-math.inf, math.inf)) == everything for leeway in reach_of(outcomes).values())
+
+
+def test_an_interval_without_ends_stays_as_it_is_and_limits_are_told_before_samples() -> None:
+    endless = Measurement("mine", "m", "d", "t", "all", Estimate(0.5, -math.inf, math.inf, 0.9, 9, "b"), "higher")
+    box = Limits(low=np.zeros((2, 2)), high=np.ones((2, 2)), counts=np.full((2, 3), 4))
+    assert widened([endless], {("mine", "all"): Leeway(-1, 1)}, box, {}) == [endless]
+    (said,) = leeway_sentences([endless], [endless], box, {})
+    known = "2 of 2 items have a candidate whose probability is known within limits only"
+    assert said == f"{known}; no interval of a leading metric is wider for it"
