@@ -142,9 +142,23 @@ def test_marked_sentences_are_measured_as_kept(limit: int) -> None:
     keep(f"marked-{limit}", asked(data, model=model), metrics=[METRICS["confidence"], METRICS["accuracy"]])
 
 
+def test_marked_sentences_of_which_some_have_a_group_are_measured_as_kept() -> None:
+    data = identity_dataset(builtin(5), recipe(attributes=["age", "race"], augmentations=["R", "C"], crossed=True))
+    outcomes = asked(data, model="lead=0.4,lead:old=-0.2,lead:female=-0.1,sentence=0.2,noise=0.1,echo=0.2")
+    number = np.arange(len(outcomes))
+    few = replace(outcomes, gold=np.where(number % 7 == 0, -1, outcomes.gold)).take(np.flatnonzero(number % 5 > 0))
+    sided = {**few.groups, "side": np.where(number[: len(few)] % 3 == 0, "", few.group("side")).astype(object)}
+    estimators = [ESTIMATORS["margin"], ESTIMATORS["perplexity"]]
+    own = replace(METRICS["confidence"], name="own", inputs=("certainty",), bounds=(0, 1))
+    keep("marked-some", replace(few, groups=sided), metrics=[own, METRICS["tpr"]], estimators=estimators, seed=1)
+
+
 @pytest.mark.parametrize("scenarios", [4, 32])
 def test_decisions_are_measured_as_kept(scenarios: int) -> None:
     keep(f"decisions-{scenarios}", crossed(scenarios, noise=0.4))
+    if scenarios == 4:
+        keep("decisions-alone", crossed(scenarios, noise=0.4), intervals=False)
+        keep("pronouns-alone", asked(builtin(8, pronouns=("he", "she", "ze"))), intervals=False)
 
 
 def test_moods_of_several_groups_are_measured_as_kept() -> None:
