@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from kept_texts import assert_kept
 from stand_in_parts import StandIn, answers
 from stand_in_parts import row as told
@@ -144,20 +143,23 @@ def parts() -> dict[str, tuple[StandIn, list[Finding]]]:
     }
 
 
-@pytest.mark.parametrize("name", parts())
-def test_verdicts_of_every_kind_of_part_are_as_kept(name: str) -> None:
-    part, listed = parts()[name]
-    verdict = verdict_of(part, listed)  # type: ignore[arg-type]
-    facts = [verdict.status, verdict.sentence, verdict.not_detected, verdict.doubts]
-    rests = [f"{measured.metric} {measured.group}" for measured in verdict.rests_on]
-    missed = verdict.could_have_missed
-    assert_kept(
-        f"verdict/decisions/{name.replace(' ', '-')}",
-        facts,
-        [f"rests on {', '.join(rests)}", f"missed {missed.metric + ' ' + missed.group if missed else 'nothing'}"],
-        [f"{finding.text} ({finding.claim}, {finding.short})" for finding in (*verdict.reasons, *verdict.findings)],
-        f"led by {verdict.lead.text if verdict.lead else 'nothing'}",
-    )
+def test_verdicts_of_every_kind_of_part_are_as_kept() -> None:
+    made = {}
+    for name, (part, listed) in parts().items():
+        verdict = verdict_of(part, listed)  # type: ignore[arg-type]
+        rests = [f"{measured.metric} {measured.group}" for measured in verdict.rests_on]
+        missed = verdict.could_have_missed
+        made[name] = [
+            f"{verdict.status}: {verdict.sentence} ({verdict.not_detected} not detected, {verdict.doubts} doubts)",
+            f"rests on {', '.join(rests)}",
+            f"missed {missed.metric + ' ' + missed.group if missed else 'nothing'}",
+            *(
+                f"{finding.text} ({finding.claim}, {finding.short})"
+                for finding in (*verdict.reasons, *verdict.findings)
+            ),
+            f"led by {verdict.lead.text if verdict.lead else 'nothing'}",
+        ]
+    assert_kept("verdict/decisions", made)
 
 
 def test_what_was_missed_is_the_widest_pair_or_the_first_metric_of_the_list() -> None:
