@@ -82,6 +82,7 @@ ACROSS_MODULES = {
     "metrics/test_kept_values.py": "every function of the room, with gaps, ties and weights, as kept",
     "metrics/test_sampled_answers.py": "metrics of sampled answers, against values by hand",
     "metrics/test_workforce_trend.py": "fairness.py, for the workforce",
+    "verdict/test_gate_rules.py": "gate.py, without a run",
     "view/test_accessibility.py": "every page and state of the viewer: screen readers, light and dark, wide and narrow",
     "view/test_attacks.py": "forty attacks on the viewer, over real sockets and in a browser",
     "view/test_tasks.py": "three people's tasks from the list to the answer, counted and timed",

@@ -102,6 +102,7 @@ def parts() -> dict[str, tuple[StandIn, list[Finding]]]:
         "bias of flips": (StandIn([*flips("type1", **OPEN), *flips("type2", **OPEN)]), []),
         "no way": (StandIn([told("flip_rate", "type=type1")]), []),
         "nothing": (StandIn([]), []),
+        "labelled, not settled": (StandIn([told("accuracy", "type=type1"), told("accuracy", "type=type2")]), []),
         "without items": (StandIn(flips("type2", **OPEN), has_items=False), []),
         "bias score": (StandIn([told("bbq_bias_disambiguated", **OPEN)], answers({"": 40})), []),
         "decisions": (
