@@ -62,11 +62,6 @@ class _Item:
     groups: Mapping[str, str]
     slots: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def named(self) -> bool:
-        """Whether the people have names, so that the question takes no article."""
-        return are_names(self.text, self.candidates)
-
 
 def load_table(
     table: Path | str | Rows, columns: Mapping[str, str] = _NO_MAP, *, pronouns: Sequence[str] = ("he", "she")
@@ -314,8 +309,9 @@ class _Shared:
 
     def slots(self, item: _Item) -> Mapping[str, str]:
         """Return the words that a question about an item may quote."""
-        named = {"named": "yes"} if item.named else {}
-        key = (item.pronoun, item.named, *item.slots.items())
+        # Whether the people have names, so that the question takes no article.
+        named = {"named": "yes"} if are_names(item.text, item.candidates) else {}
+        key = (item.pronoun, bool(named), *item.slots.items())
         return self._once(key, lambda: {**item.slots, "pronoun": item.pronoun, **named})
 
     def _once(self, key: Hashable, made: Callable[[], Mapping[str, str]]) -> Mapping[str, str]:
