@@ -19,6 +19,7 @@ from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.part import measure_part
+from equipoise.measuring.stopping import Sample, planned_sample
 from equipoise.measuring.tables import item_columns, set_columns
 from equipoise.metrics import METRICS
 from equipoise.options import DatasetOptions
@@ -89,10 +90,10 @@ def summed(name: str, rows: Sequence[Measurement]) -> str:
     return f"{name}, {len(rows)} groups {groups}: {totals}, {methods}"
 
 
-def keep(name: str, outcomes: Outcomes, **choices: Any) -> None:
-    """Compare everything that is measured of some outcomes with what was kept."""
+def keep(name: str, outcomes: Outcomes, sample: Sample | None = None, **choices: Any) -> None:
+    """Compare everything that is measured of some outcomes with what was kept; `sample` says how they were drawn."""
     plan = Plan(**{"metrics": EVERY, "resamples": 30, "by": (), **choices})
-    made = measure_part(measured_items(outcomes, plan), plan, KEY)
+    made = measure_part(measured_items(outcomes, plan), plan, KEY, sample)
     assert_kept(f"measured/{name}", "\n".join(lines(*made)))
 
 
@@ -126,6 +127,19 @@ def test_orders_of_options_and_both_as_an_answer_are_measured_as_kept() -> None:
     names = ("chose_both", "letter_a", "letter_b", "first_mentioned", "accuracy", "flip_rate")
     metrics = [METRICS[name] for name in names if name in METRICS]
     keep("both-offered", replace(outcomes, flags=flags), metrics=metrics)
+
+
+def test_a_part_of_all_sentences_is_measured_as_kept() -> None:
+    names = ("ucerf", "accuracy", "flip_rate", "flip_bias", "accuracy_gap", "overconfidence")
+    metrics = [METRICS[name] for name in names]
+    planned = planned_sample(builtin(90).examples, ["ucerf", "accuracy_gap"], 0.1, joint=True)
+    keep("drawn", asked(builtin(40)), replace(planned, looks=2), metrics=metrics)
+    followed = Sample(followed={"accuracy/type=type2": [2.0, 90.0, 0.9], "flip_rate/all": [1.0, 90.0, 0.9]})
+    keep("followed-part", asked(builtin(40)), followed, metrics=metrics)
+    data = identity_dataset(builtin(30), recipe(attributes=["age"], augmentations=["R"]))
+    model = "lead=0.4,lead:old=-0.1,lead:female=-0.05,sentence=0.2,noise=0.3"
+    sample = Sample({"type2": 60}, looks=3, together=2)
+    keep("drawn-marked", asked(data, model=model), sample, metrics=[METRICS["confidence"]])
 
 
 def test_three_pronouns_are_measured_as_kept() -> None:
