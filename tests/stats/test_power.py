@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from kept_texts import assert_kept
+from scipy.special import ndtr
 
 from equipoise.records import EquipoiseError
 from equipoise.stats import bootstrap, bounded
@@ -154,3 +155,15 @@ def test_units_with_another_true_value_are_kept() -> None:
         with_true_value(units, 1.2)
     with pytest.raises(EquipoiseError, match=r"^a true value of -0.1 is not possible: it lies between 0 and 1$"):
         with_true_value(units, -0.1)
+
+
+def test_the_quantiles_that_a_bootstrap_takes_are_those_of_the_bootstrap() -> None:
+    rng = np.random.default_rng(1)
+    for size in (60, 199, 200):
+        for level in (0.8, 0.95):
+            for samples in (rng.gamma(1.0, 1.0, 400), -rng.gamma(1.0, 1.0, 400), rng.normal(size=400)):
+                apart = samples - samples.mean()
+                skewness = np.array([float((apart**3).mean()) / float(samples.std()) ** 3])
+                lows, highs = Contrast(0.5, level)._sides(skewness, size)
+                ends = bootstrap._ends(samples, level, size)
+                assert (float(ndtr(lows[0])), float(ndtr(highs[0]))) == pytest.approx(ends)
