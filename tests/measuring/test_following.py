@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from test_kept_measurements import builtin
 from equipoise.datasets import open_dataset
 from equipoise.measuring.following import (
     Followed,
+    _is_paired,
     followed_in,
     following_plan,
     points_of,
@@ -157,3 +159,34 @@ def test_followed_metrics_are_read_from_a_sample_and_planned_together() -> None:
     assert [metric.name for metric in plan.metrics] == ["ucerf", "accuracy"]
     assert [estimator.name for estimator in plan.estimators] == ["margin", "perplexity"]
     assert plan.by == ("gender",) and not plan.intervals
+
+
+def test_only_differences_of_means_over_the_same_items_are_paired() -> None:
+    first, second, clusters = np.arange(6.0), np.ones(6), np.arange(6) // 2
+
+    def paired(function: Any, *columns: np.ndarray) -> bool:
+        statistic = Statistic(function, list(columns), clusters)
+        return _is_paired(statistic, means.tables(statistic, exact=True))
+
+    def means_of(*columns: np.ndarray, weights: Any) -> list[Any]:
+        return [mean(column, weights=weights) for column in columns]
+
+    def apart(a: np.ndarray, b: np.ndarray, *, weights: Any = None) -> Any:
+        return np.subtract(*means_of(a, b, weights=weights))
+
+    def stacked(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, *, weights: Any = None) -> Any:
+        one, two, three, four = means_of(a, b, c, d, weights=weights)
+        return np.stack([one - two, three - four])
+
+    def turned(a: np.ndarray, b: np.ndarray, *, weights: Any = None) -> Any:
+        return -apart(a, b, weights=weights)
+
+    def product(a: np.ndarray, b: np.ndarray, *, weights: Any = None) -> Any:
+        return np.multiply(*means_of(a, b, weights=weights))
+
+    def alone(a: np.ndarray, *, weights: Any = None) -> Any:
+        return mean(a, weights=weights)
+
+    assert paired(apart, first, second) and paired(stacked, first, second, second, first)
+    assert not paired(turned, first, second) and not paired(product, first, second) and not paired(alone, first)
+    assert not paired(apart, np.where(first == 0, np.nan, first), second), "not the same number of items"
