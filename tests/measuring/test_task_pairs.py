@@ -83,3 +83,12 @@ def test_differences_of_two_tasks_are_as_kept(make_outcomes: Any) -> None:
     made["untyped"] = task_differences(untyped, [("c", "b")], Trial(60, 60))
     assert_kept("measured/tasks", made)
     assert task_differences({"b": others["b"], "c": others["c"].take(np.arange(0))}, [("c", "b")], QUICK) == []
+
+
+def test_sets_that_the_first_task_was_asked_in_part_are_left_out_too(make_outcomes: Any) -> None:
+    whole = asked(make_outcomes, 24)
+    part = whole.take((whole.example_id != "type1-0-male") & (whole.set_id != "type1-1"))
+    for pair in ({"a": part, "b": whole}, {"a": whole, "b": part}):
+        found = {(one.metric, one.kind): one for one in task_differences(pair, [("a", "b")], Trial(20, 9))}
+        assert found["flip_rate", "type1"].estimate.n == SETS - 2
+        assert found["flip_rate", "type2"].estimate.n == SETS

@@ -123,3 +123,12 @@ def test_too_few_clusters_on_one_side_or_for_the_columns_are_nothing_to_compare(
     assert not compared([1, 1, 0, 0], "aaaa", "wxyy") and not compared([1, 1, 0, 0], "aaaa", "wwyz")
     # Two effects of the column and one of the sample leave nothing over of three clusters.
     assert compared([1, 0, 1, 0, 1, 0], "aabbaa", "uvwxyz") and not compared([1, 0, 1, 0], "aabb", "xyyx")
+
+
+def test_a_column_that_says_the_same_as_another_changes_nothing() -> None:
+    sample = drawn(5, effect=0.3, count=60)
+    renamed = np.array([f"of {name}" for name in sample["columns"][1]], dtype=object)
+    twice = difference({**sample, "columns": [*sample["columns"], renamed]})
+    once = difference(sample)
+    assert twice.estimate.value == pytest.approx(once.estimate.value) and twice.error == pytest.approx(once.error)
+    assert twice.degrees == pytest.approx(once.degrees)

@@ -272,8 +272,10 @@ def test_markers_have_limits_of_their_own_or_those_of_the_answer() -> None:
     assert limits is not None and limits.low is not None and limits.high is not None
     own = Limits(limits.low, limits.high, low_with_marker=limits.low * 0.5, high_with_marker=limits.high)
     half = Limits(limits.low, limits.high, low_with_marker=limits.low * 0.5)
-    tables = [alternatives.bounded_alternatives(marked, chosen).with_marker for chosen in (limits, own, half)]
+    upper = Limits(limits.low, limits.high, high_with_marker=limits.high)
+    tables = [alternatives.bounded_alternatives(marked, chosen).with_marker for chosen in (limits, own, half, upper)]
     assert tables[0] is not None and tables[1] is not None and tables[2] is not None
+    assert tables[3] is not None and np.array_equal(tables[0], tables[3])
     assert np.array_equal(tables[0], tables[2]) and not np.array_equal(tables[0], tables[1])
     assert np.array_equal(tables[0][0], marked.logprobs_with_marker)
     filled = alternatives.bounded_alternatives(marked, own).fill(np.ones(len(outcomes), dtype=np.int64))
