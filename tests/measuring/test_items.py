@@ -169,12 +169,20 @@ def kinds_of_outcomes() -> dict[str, Outcomes]:
     probs = np.random.default_rng(2).dirichlet(np.ones(2 + len(MEANINGS)), len(free))
     opened = replace(free, probs=probs, logprobs=np.log(probs), flags=np.full(len(free), OPEN_ANSWER, dtype=object))
     partly = np.where(np.arange(len(free)) % 2 == 0, OPEN_ANSWER, "").astype(object)
+    worded = asked(builtin(4), questions=tuple(read_wordings("built-in")[:3]))
+    first_id, first_variant = worded.example_id[0], worded.variant[0]
+    kept = np.flatnonzero((worded.example_id != first_id) | (worded.variant == first_variant))
+    some = worded.take(kept)
+    unworded = np.where(some.example_id == first_id, "", some.variant).astype(object)
+    halves = np.where(np.arange(len(free)) % 4 < 2, "male|female", "").astype(object)
     return {
+        "mixed": replace(free, sides=halves, gold=np.arange(len(free)) % 3 - 1),
+        "partly worded": replace(some, variant=unworded),
         "marked": asked(marked, model="lead=0.4,lead:old=-0.2,lead:female=-0.1,sentence=0.2,noise=0.1,echo=0.2"),
         "orders": replace(orders, flags=both, first=first),
         "three": asked(builtin(6, pronouns=("he", "she", "ze"))).take(np.flatnonzero(np.arange(18) % 5 > 0)),
         "pairs": asked(open_dataset(PAIRS[:9]), "cloze"),
-        "wordings": asked(builtin(4), questions=tuple(read_wordings("built-in")[:3])),
+        "wordings": worded,
         "questions": questions(5),
         "decisions": crossed(2, noise=0.4),
         "open": opened,

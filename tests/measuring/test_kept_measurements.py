@@ -258,6 +258,13 @@ def test_items_without_types_that_cannot_be_pooled_are_told_as_kept() -> None:
     keep("untyped", untyped, by=["gender", "occupation"])
 
 
+def test_pairs_among_other_sentences_are_measured_as_kept() -> None:
+    free = asked(builtin(20))
+    number = np.arange(len(free))
+    halves = np.where(number % 4 < 2, "male|female", "").astype(object)
+    keep("mixed", replace(free, sides=halves, gold=np.where(number % 4 < 2, number % 2, free.gold)), by=["gender"])
+
+
 def test_columns_of_items_and_sets_are_as_kept() -> None:
     estimators = [ESTIMATORS["perplexity"], ESTIMATORS["margin"]]
     outcomes = asked(builtin(3, pronouns=("he", "she", "ze")))
