@@ -7,8 +7,8 @@ A number is the rows of a user's table; `synthbias`, `winoidentity` and `winobia
 Each command is a process of its own: `audit` without a page, the same again from its kept scores, `measure`, `report`,
 `compare` of two such runs, `--help`, and a leaderboard of `--runs` small runs. `--against` names another checkout,
 which is measured in turn with this one. A command that takes longer than `--cap` seconds is ended, and its case with
-it. Seconds are of the processor, those of copies of the process included; `clock` is what a user waits. With `--clock` all
-phases are by the clock. What is in no phase is start: Python, imports, and the rest.
+it. Seconds are of the processor, those of copies of the process included; `clock` is what a user waits. With `--clock`
+all phases are by the clock. What is in no phase is start: Python, imports, and the rest.
 """
 
 from __future__ import annotations
