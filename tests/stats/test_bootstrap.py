@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -321,3 +322,21 @@ def test_weights_and_units_of_a_seed_are_kept(monkeypatch: pytest.MonkeyPatch) -
     assert_kept(
         "stats/weights", [chunks[0].T, grouped, bootstrap(mean, [np.arange(12.0)], clusters=np.arange(12) // 2)]
     )
+
+
+def test_weights_of_one_chunk_are_held_and_those_of_several_drawn_anew() -> None:
+    calls: list[int] = []
+
+    def drawn(count: int) -> module.Chunks:
+        def chunks() -> Iterator[np.ndarray]:
+            calls.append(count)
+            yield from (np.full((2, 1), float(number), dtype=np.float32) for number in range(count))
+
+        return chunks
+
+    for count, again in ((1, 1), (2, 3)):
+        calls.clear()
+        held = module.held(drawn(count))
+        for _ in range(2):
+            assert [float(chunk[0, 0]) for chunk in held()] == list(range(count))
+        assert len(calls) == again
