@@ -27,7 +27,6 @@ TESTED_THROUGH = {
     "cli/tune.py": "training/test_tuning.py",
     "cli/view.py": "view/test_command.py",
     "media/page/elements.py": "media/page/test_charts.py draws with them",
-    "options/stopping.py": "cli/test_odd_inputs.py, measuring/test_settling.py and test_stopping.py",
     "options/tuning.py": "training/test_tune_plan.py",
     "measuring/ensembles.py": "measuring/test_wordings.py",
     "measuring/leeway/alternatives.py": "measuring/leeway/test_widening.py",
