@@ -14,7 +14,7 @@ import pytest
 
 import equipoise
 from equipoise.comparing.comparison import Choices
-from equipoise.options import Options, OptionError, check_fields, checked, takes
+from equipoise.options import OptionError, Options, check_fields, checked, takes
 from equipoise.options.arguments import check_type
 from equipoise.options.option import ASK, option
 from equipoise.progress import Progress

@@ -260,7 +260,7 @@ def test_a_type_among_several_is_the_first_that_is_one() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Mixed(Options):
         number: int | str | None = option(1, "Number.", ASK)
-        word: None | str = option(None, "Word.", ASK)
+        word: str | None = option(None, "Word.", ASK)
         words: Sequence[str] | None = option(None, "Words.", ASK)
 
     known = options_of(Mixed)

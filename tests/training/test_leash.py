@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,7 @@ def test_perplexity_is_over_every_token_but_the_first_of_each_row() -> None:
     text = NeutralText(tokenizer, ["the quick brown fox jumps over it"], tokens=4)
     model = Bigram(len(tokenizer))
     probabilities = torch.softmax(model.base + model.moved, dim=1).detach()
-    pairs = [pair for row in text.rows.tolist() for pair in zip(row[:-1], row[1:], strict=True)]
+    pairs = [pair for row in text.rows.tolist() for pair in itertools.pairwise(row)]
     assert len(text.rows) == 8 and len(pairs) == 24
     expected = torch.tensor([probabilities[pair] for pair in pairs]).log().neg().mean().exp()
     for rows in (1, 3, 8, 16):

@@ -60,7 +60,10 @@ def test_the_adapter_is_as_the_plan_says_and_names_the_base_as_the_user_did(tiny
     config = json.loads((tmp_path / "adapter_config.json").read_text())
     kept = {name: config[name] for name in ("r", "lora_alpha", "lora_dropout", "base_model_name_or_path", "task_type")}
     assert kept == {
-        **{"r": 3, "lora_alpha": 6, "lora_dropout": 0.0, "base_model_name_or_path": "owner/name"},
+        "r": 3,
+        "lora_alpha": 6,
+        "lora_dropout": 0.0,
+        "base_model_name_or_path": "owner/name",
         "task_type": "CAUSAL_LM",
     }
     assert not (tmp_path / "tokenizer.json").exists()

@@ -30,7 +30,7 @@ from equipoise.training.grammar import grammar_dataset
 from equipoise.training.leash import Reference, neutral_paragraphs
 from equipoise.training.training_sets import Splits
 from equipoise.training.tune_folder import TuneFolder
-from equipoise.training.tuning import State, TuneRun, Tuned, _questions, _report, _tuned
+from equipoise.training.tuning import State, Tuned, TuneRun, _questions, _report, _tuned
 from equipoise.training.validation import Validation
 
 PLAN = Plan(
@@ -306,8 +306,13 @@ def test_what_is_reported_of_a_run() -> None:
     validations = [{"step": step, "loss": float(9 - step)} for step in (0, 3, 6)]
     kept = State(step=6, validations=validations, best_step=3, best={"w": 1}, faults=["late"])
     report = {
-        **{"step": 3, "refused": False, "steps": 6, "before": validations[0], "after": validations[1]},
-        **{"faults_at_the_end": ["late"], "held_out_occupations": ["nurse"]},
+        "step": 3,
+        "refused": False,
+        "steps": 6,
+        "before": validations[0],
+        "after": validations[1],
+        "faults_at_the_end": ["late"],
+        "held_out_occupations": ["nurse"],
     }
     assert _report(kept, ("nurse",)) == report
     assert _tuned(Path("out"), report) == Tuned(Path("out"), validations[0], validations[1], 3, ("late",))
