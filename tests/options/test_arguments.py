@@ -165,5 +165,5 @@ def test_a_function_that_takes_options_has_them_in_its_signature_and_text() -> N
     assert parameters["size"].annotation is int
     assert fill.__doc__ == "\n\nOptions:\n    size: How big."
     assert fill("mint", size=4) == ("mint", False, {"size": 4})
-    with pytest.raises(OptionError, match="^herb must be text, not 3$"):
+    with pytest.raises(OptionError, match=r"^herb must be text, not 3$"):
         fill(3)
