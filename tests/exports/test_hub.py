@@ -159,7 +159,7 @@ def test_files_of_a_run_and_of_a_dataset(tmp_path: Path) -> None:
     names = ["examples.parquet", "manifest.json", "note.txt", "pairs.parquet", "reasoning.jsonl", "sub/hidden."]
     assert dataset_files(tmp_path) == [(name, tmp_path / name) for name in names]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(EquipoiseError, match="empty: holds no files to upload$"):
+    with pytest.raises(EquipoiseError, match=r"empty: holds no files to upload$"):
         dataset_files(tmp_path / "empty")
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from kept_texts import assert_kept
@@ -265,7 +265,7 @@ def test_what_wandb_is_asked(address: str, run: Run, monkeypatch: pytest.MonkeyP
     class Logged:
         id, url, dir = "i", address, "folder"
 
-        def __enter__(self) -> Logged:
+        def __enter__(self) -> Self:
             return self
 
         def __exit__(self, *_: object) -> None:
@@ -310,7 +310,7 @@ def test_tensorboard_is_told_the_parameters(run: Run, monkeypatch: pytest.Monkey
         def __init__(self, folder: str) -> None:
             calls.append(folder)
 
-        def __enter__(self) -> Writer:
+        def __enter__(self) -> Self:
             return self
 
         def __exit__(self, *_: object) -> None:
