@@ -55,9 +55,7 @@ def test_why_a_run_has_no_scores(run: Run, engine: Mapping[str, str], reason: st
 
 def test_a_run_that_does_not_say_whose_scores_it_has_is_refused(run: Run) -> None:
     for engine in ({}, {"identity": []}):
-        with pytest.raises(
-            RunError, match=r"^the manifest does not say what its scores belong to; run its audit again"
-        ):
+        with pytest.raises(RunError, match=r"^the manifest does not say what its scores belong to; run its audit"):
             list(kept_answers(changed(run, engine=engine)))
 
 
@@ -74,7 +72,7 @@ def test_a_task_that_is_not_known_is_named(run: Run) -> None:
 @pytest.mark.parametrize("name", ["shots", "wordings"])
 def test_files_that_are_not_here_are_named(run: Run, name: str, tmp_path: Path) -> None:
     settings = {**run.manifest.settings, name: str(tmp_path)}
-    with pytest.raises(RunError, match="^the run was asked with .*, which is not a file here$"):
+    with pytest.raises(RunError, match=r"^the run was asked with .*, which is not a file here$"):
         kept_tasks(changed(run, settings=settings))
     built_in = {**run.manifest.settings, "wordings": "built-in"}
     assert Settings.again(built_in).wordings == "built-in"
