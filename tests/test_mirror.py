@@ -90,6 +90,7 @@ ACROSS_MODULES = {
     "scoring/server/test_swapped_server.py": "a real llama.cpp server that comes back with other weights",
     "scoring/server/test_thinking_models.py": "a thinking model behind a real server, in every task",
     "stats/test_pinned_intervals.py": "what the functions of the room give for drawn data",
+    "tasks/test_conversations.py": "every task with every choice: what it asks, and what it makes of planted answers",
     "test_architecture.py": "the house plan",
     "verification/test_single_cells.py": "five hundred forgeries of one cell, in every file",
     "test_benchmarks.py": "every benchmark's --smoke",
