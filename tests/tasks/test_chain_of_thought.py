@@ -266,3 +266,10 @@ def test_numbers_that_make_no_sense_are_refused() -> None:
         with pytest.raises(EquipoiseError, match=r"^samples must not be negative, and temperature must be above 0$"):
             ChainOfThought(**choices)
     assert ChainOfThought(samples=0, temperature=0.1).samples == 0
+
+
+def test_the_first_of_two_faults_is_told() -> None:
+    with pytest.raises(EquipoiseError, match=r"^answer_turn must be"):
+        ChainOfThought(answer_turn="x", samples=-1, budget=0)
+    with pytest.raises(EquipoiseError, match=r"^samples must not be negative"):
+        ChainOfThought(samples=-1, budget=0)

@@ -80,3 +80,8 @@ def test_a_chat_is_around_the_check_and_the_check_around_the_task() -> None:
     chosen = TaskOptions(chat=True, system="Be brief.", p_true=True, reasoning_tokens=9)
     assert open_task("mcq", chosen) == Chat(SelfChecked(MultipleChoice()), "Be brief.", 9)
     assert open_task("mcq", TaskOptions(p_true=True)) == SelfChecked(MultipleChoice())
+
+
+def test_an_unknown_task_is_called_so_whatever_the_questions_are() -> None:
+    with pytest.raises(EquipoiseError, match=r"^unknown task 'clooze'; did you mean 'cloze'\?$"):
+        open_task("clooze", TaskOptions(questions=read_wordings("built-in")))
