@@ -115,7 +115,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Sequence[Example], dict[str, Any]]] 
     "next word after shots": ("next-word", {"shots": SHOTS}, SET[:1], {}),
     "next word in wordings": ("next-word", {"questions": WORDINGS}, SET[:1], {}),
     "next word in a chat": ("next-word", {"chat": True, "system": "Be brief."}, SET, {}),
-    "next word of a thinking model": ("next-word", {"chat": True, "system": "S.", "reasoning_tokens": 9}, SET, {"thinks": True}),
+    "next word of a thinking model": ("next-word", {"chat": True, "system": "S."}, SET, {"thinks": True}),
     "next word, checked": ("next-word", {"p_true": True}, SET, {}),
     "choices": ("mcq", {"seeds": (0, 3)}, (*SET, *QUESTIONS[2:]), {}),
     "choices by counts": ("mcq", {"answer_space": "apart"}, SET, {"known": "by counts"}),
