@@ -91,9 +91,7 @@ def test_passes_become_smaller_where_memory_runs_out() -> None:
     assert finished(passes, batches, notes) == [EXPECTED[1]] * 4
     assert passes.told == [("packed", 1)] * 4
     assert notes[0] == "memory ran out: passes now have at most 2 rows" and passes.shape.rows == 1
-    sentence = (
-        r"^m and one row of \d+ tokens do not fit into the memory of cpu; use a smaller dtype"
-    )
+    sentence = r"^m and one row of \d+ tokens do not fit into the memory of cpu; use a smaller dtype"
     with pytest.raises(ModelError, match=sentence):
         finished(Passes(most=0), [batch(*SECOND)])
 
