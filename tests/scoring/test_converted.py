@@ -60,10 +60,8 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(loading, "dequantise", dequantised)
-    for name in ("open_folder", "open_gguf"):
-        monkeypatch.setattr(
-            loading, name, lambda *given, name=name, **named: told.append((name, *given, named)) or name
-        )
+    for kind in ("open_folder", "open_gguf"):
+        monkeypatch.setattr(loading, kind, lambda *g, kind=kind, **named: told.append((kind, *g, named)) or kind)
     return told
 
 
