@@ -103,6 +103,7 @@ ACROSS_MODULES = {
     "test_mirror.py": "this file",
     "test_packaging.py": "the wheel and its contents",
     "test_printed_numbers.py": "verdicts of eight kinds of runs beside their measurements",
+    "test_run_steps.py": "run.py, for the steps of an audit",
     "test_report_media.py": "report.py, for what each medium is given",
     "test_report_of_comparisons.py": "report.py, for comparisons",
     "topics/test_own_numbers.py": "every topic, with an estimator of one's own",

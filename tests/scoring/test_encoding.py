@@ -239,9 +239,7 @@ def test_a_tokenizer_of_another_library() -> None:
     assert encoder.ids(["ab", "c"]) == [[97, 98], [99]] and encoder.ids([]) == []
     assert slow.asked[-1] == {"add_special_tokens": False, "return_attention_mask": False}
     assert len(encoder.identity["tokenizer"]) == 64
-    with pytest.raises(
-        ModelError, match=r"^the tokenizer changes the text when it adds its special tokens"
-    ):
+    with pytest.raises(ModelError, match=r"^the tokenizer changes the text when it adds its special tokens"):
         Encoder(Slow(odd=True))
 
 
