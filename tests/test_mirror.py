@@ -47,7 +47,6 @@ TESTED_THROUGH = {
     "runs/imported/documents.py": "exports/test_task_folders.py: questions for other tools, and their answers",
     "runs/imported/inspect_ai.py": "exports/test_task_folders.py",
     "runs/imported/lm_eval.py": "exports/test_task_folders.py",
-    "scoring/huggingface/passes.py": "test_engines.py: packed, cached and padded rows give the plain answers",
     "suites/worker.py": "a process of its own: suites/test_execution.py",
     "tasks/task.py": "protocols, and one call that every task makes",
     "training/__init__.py": "one call: training/test_tuning.py",

@@ -82,9 +82,7 @@ def test_results_of_several_models_or_of_one_part_twice_are_refused(monkeypatch:
     assert asked == [(path, {"format": "f", "model": "x", "dataset": "y"}) for path in ("b", "a")]
     with pytest.raises(RunError, match=r"^a run has one model, but these files have 0: no results$"):
         import_results("e")
-    with pytest.raises(
-        RunError, match=r"^two of the files hold the same dataset and task; rename one, or import"
-    ):
+    with pytest.raises(RunError, match=r"^two of the files hold the same dataset and task; rename one, or import"):
         import_results(["a", "c"])
     with pytest.raises(EquipoiseError, match="unknown argument 'modell'; did you mean 'model'"):
         import_results("a", modell="x")
