@@ -5,10 +5,10 @@
 A number is the rows of a user's table; `synthbias`, `winoidentity` and `winobias+synthbias` need the real sentences
 (EQUIPOISE_DATA). A planted engine answers, or the model that `--model` names (`--model "smollm2 --dtype bfloat16"`).
 Each command is a process of its own: `audit` without a page, the same again from its kept scores, `measure`, `report`,
-`compare` of two such runs, `--help`, and a leaderboard of `--runs` small runs. `--against` names another checkout, which
-is measured in turn with this one. A command that takes longer than `--cap` seconds is ended, and its case with it.
-Seconds are of the processor, those of copies of the process included; `clock` is what a user waits. With `--clock` all
-phases are by the clock. What is in no phase is start: Python, imports, and the rest.
+`compare` of two such runs, `--help`, and a leaderboard of `--runs` small runs. `--against` names another checkout,
+which is measured in turn with this one. A command that takes longer than `--cap` seconds is ended, and its case with
+it. Seconds are of the processor, those of copies of the process included; `clock` is what a user waits. With `--clock`
+all phases are by the clock. What is in no phase is start: Python, imports, and the rest.
 """
 
 from __future__ import annotations
@@ -216,9 +216,8 @@ def main() -> None:
     if chosen.clock:
         os.environ[BY_CLOCK] = "1"
     trees = {**({"before": chosen.against.resolve()} if chosen.against else {}), "now": ROOT}
-    print(
-        f"| case | command | tree | all | {' | '.join(PHASES)} | clock | GiB |\n|---|---|---|{'---:|' * (len(PHASES) + 3)}"
-    )
+    titles = ("case", "command", "tree", "all", *PHASES, "clock", "GiB")
+    print(f"| {' | '.join(titles)} |\n|---|---|---|{'---:|' * (len(titles) - 3)}")
     with tempfile.TemporaryDirectory() as scratch:
         for name, tree in trees.items():
             show("", "--help", name, run(["--help"], tree, chosen.cap), chosen.cap)

@@ -30,6 +30,11 @@ def wanted() -> int:
     return min(there(), int(said)) if said.isdecimal() and int(said) else there()
 
 
+def load() -> float:
+    """Return how many programs wanted a core in the last minute, on average; 0 where the machine does not say."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
 def one_thread() -> AbstractContextManager[object]:
     """Return a context in which products take one thread: with several, sums round by the number of threads."""
     return _libraries().limit(limits=1, user_api="blas")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise import __version__
+from equipoise import __version__, cores
+from equipoise.cli.console import progress_bar
 
 Result = subprocess.CompletedProcess[str]
 Command = Callable[..., Result]
@@ -53,3 +55,17 @@ def test_a_reader_that_leaves_early_is_no_error(environ: dict[str, str], audited
         line = f"set -o pipefail; {sys.executable} -m equipoise {words} | head -c 1"
         result = subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=environ, check=False)
         assert (result.returncode, result.stderr) == (0, ""), words
+
+
+@pytest.mark.parametrize(("load", "said"), [(7.9, True), (3.0, False), (0.2, False)])
+def test_a_terminal_is_told_when_other_programs_use_the_cores(
+    load: float, said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cores, "load", lambda: load)
+    monkeypatch.setattr(cores, "there", lambda: 2)
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress_bar(quiet=False):
+        pass
+    assert ("Other programs use the cores (load 7.9 on 2 cores): this takes longer." in terminal.getvalue()) == said

@@ -31,6 +31,7 @@ NOTHING = 65535
 """In place of a number that a case does not have."""
 
 NO_FATE = 255
+MANY_ITEMS = 50_000
 D_SCALE = 10_000
 _PRONOUN = re.compile(r'"pronoun": "([^"\\]*)"')
 FEW_VALUES = 60
@@ -45,6 +46,11 @@ def case_section(run: Run) -> Section:
         " dots and rows of the charts above open their cases here."
     )
     return Section("Every case", id="cases", label="Cases", intro=intro, layout="cases")
+
+
+def are_many(run: Run) -> bool:
+    """Return whether packing the cases takes long enough for a core of its own: a second or more."""
+    return sum(len(part.items) for part in run.parts) >= MANY_ITEMS
 
 
 def pack(run: Run, *, sentences: bool = True) -> str:

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from pages import Opened, number_of_cases, values, walked
 
-from equipoise.media.page.html import draw
+from equipoise import cores
+from equipoise.media.page.html import PLACE, draw
 from equipoise.records import Estimate
 from equipoise.records.showing import Cell, Column, Row, Table
 from equipoise.report import run_page, sections, write_run_page
@@ -17,6 +18,7 @@ from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.tasks.multiple_choice import option_order
+from equipoise.topics import cases
 from equipoise.topics.flips import set_fates
 
 PRINTED_PAGES = 8
@@ -279,6 +281,14 @@ def test_a_page_without_sentences_holds_none(opened: Opened, planted_run: Path, 
     assert all("·" in one for one in shown)
     tab.fill("#case-search", "nurse")
     assert number_of_cases(tab) > 0
+
+
+def test_cases_packed_on_another_core_make_the_same_page(planted_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = run_page(Run(planted_run))
+    monkeypatch.setattr(cores, "wanted", lambda: 2)
+    monkeypatch.setattr(cases, "MANY_ITEMS", len(Run(planted_run).outcomes))
+    assert run_page(Run(planted_run)) == alone
+    assert PLACE not in alone
 
 
 def test_the_page_is_the_same_twice_and_never_says_fair(planted_run: Path) -> None:
