@@ -60,6 +60,8 @@ TESTED_THROUGH = {
 """Modules without a test file of their own, and where they are tested."""
 
 ACROSS_MODULES = {
+    "datasets/test_real_data.py": "what real files become, as hashes of it were kept",
+    "datasets/test_small_files.py": "what small files of every format become, as it was kept",
     "exports/test_discrim_eval.py": "decisions as lm-evaluation-harness asks them, and as statsmodels fits them",
     "cli/test_printed.py": "what commands print and write, as it was kept",
     "cli/test_odd_inputs.py": "what newcomers type and open: one right sentence each",

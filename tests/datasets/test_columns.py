@@ -126,7 +126,7 @@ def test_a_question_may_quote_the_other_columns() -> None:
 def test_what_holds_nothing_is_missing(value: Any) -> None:
     assert is_missing(value) and as_label("x", value) == "" and as_flag("x", value) is None
     assert as_choice("x", value, ("a", "b")) is None and as_stereotype(value, ("a", "b"), 0) is None
-    with pytest.raises(DatasetError, match="^x is empty$"):
+    with pytest.raises(DatasetError, match=r"^x is empty$"):
         as_text("x", value)
 
 
@@ -235,7 +235,7 @@ def test_a_stereotype_may_be_none(value: str) -> None:
 def test_flags_and_types_are_read_however_written() -> None:
     assert [as_flag("x", value) for value in ("TRUE", "yes", 1, True, 1.0)] == [True] * 5
     assert [as_flag("x", value) for value in ("False", "NO", 0, False, "0")] == [False] * 5
-    with pytest.raises(DatasetError, match="^x 2 is neither true nor false$"):
+    with pytest.raises(DatasetError, match=r"^x 2 is neither true nor false$"):
         as_flag("x", 2)
     assert [as_kind(value) for value in ("Type 1", "type_2", "TYPE-1", "type2", 1, "2.", None)] == [
         *("type1", "type2", "type1", "type2", "type1", "2.", "")
