@@ -1,4 +1,4 @@
-"""What the real files become, as it was kept: hashes of examples and of faults, never a sentence."""
+"""What the real files and our own sentences become, as it was kept: hashes of examples and of faults."""
 
 from __future__ import annotations
 
@@ -58,3 +58,35 @@ def test_a_real_dataset_is_what_it_was(real_data: Callable[[str], Path], spec: s
     real_data(folder)
     opened = {str(options): described(open_dataset(spec, DatasetOptions(**options))) for options in choices}
     assert_kept(f"datasets/real/{spec.lower().replace(':', '-').replace(' ', '-')}", opened)
+
+
+THEY = ("he", "she", "they")
+OURS: dict[str, tuple[dict[str, Any], ...]] = {
+    "builtin": (
+        {},
+        {"pronouns": THEY},
+        {"pronouns": ("xe", "ze", "ey", "fae")},
+        {"pronouns": ("she", "they"), "where": ("type=type1", "form=possessive,gender=neutral"), "limit": 7},
+        {"neutral": "person"},
+        {"neutral": "someone"},
+        {"where": ("paired=yes",), "limit": 3},
+    ),
+    "fresh": ({"limit": 6}, {"limit": 7, "seed": 5}, {"limit": 1}, {"limit": 31, "pronouns": THEY}),
+    "gendered": ({},),
+    "gendered:control": ({},),
+    "sentiment": ({},),
+    "decisions": ({},),
+    "decisions:hiring": ({},),
+    "decisions:triage": ({"limit": 5},),
+    "winoidentity": (
+        {"limit": 3},
+        {"limit": 4, "augment": ("C", "NR"), "crossed": True, "attributes": ("body-type", "age")},
+        {"limit": 2, "augment": ("R",), "attributes": ("non-demographic",), "base": "fresh"},
+    ),
+}
+
+
+@pytest.mark.parametrize("spec", OURS)
+def test_our_own_dataset_is_what_it_was(spec: str) -> None:
+    opened = {str(options): described(open_dataset(spec, DatasetOptions(**options))) for options in OURS[spec]}
+    assert_kept(f"datasets/ours/{spec.replace(':', '-')}", opened)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-TABLE = """text,pronoun,candidate_1,candidate_2,candidate_3,gold,answerable,stereotype,type,pair,id,form,group,group:town,mood
+TABLE = """text,pronoun,occ_1,occ_2,occ_3,gold,answerable,stereotype,type,pair,id,form,group,group:town,mood
 The nurse paid the cook and the guard because he was late.,he,the guard,nurse,cook,nurse,,,,,,,,Ulm,glad
 The nurse paid the cook and the guard because she was late.,she,the guard,nurse,cook,nurse,,,,,,,,Bonn,glad
 ,,,,,,,,,,,,,,
