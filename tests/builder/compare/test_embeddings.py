@@ -91,3 +91,50 @@ def test_a_model_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelError, match="cannot be loaded"):
         embed(["a"], str(tmp_path / "empty"))
+
+
+def test_an_unknown_model_is_refused_with_those_there_are() -> None:
+    known = "minilm, st:NAME, a folder, http://HOST/v1#MODEL or none"
+    for spec in ("bert", "minilm2"):
+        with pytest.raises(ModelError, match=f"^unknown embedding model {spec!r}: use {known}$"):
+            embed(["a"], spec)
+
+
+class Model:
+    """Embeds a text as its length, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def encode(self, texts: list[str], **given: object) -> np.ndarray:
+        self.asked.append(texts)
+        assert given == {"batch_size": 64, "show_progress_bar": False, "convert_to_numpy": True}
+        return np.array([[len(text), 0.5] for text in texts])
+
+
+def test_texts_are_embedded_once_shortest_first_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    monkeypatch.setattr("equipoise.builder.compare.embeddings.BATCH", 2)
+    model, named, told = Model(), [], []
+    monkeypatch.setattr(
+        "equipoise.builder.compare.embeddings._sentence_transformer", lambda name: named.append(name) or model
+    )
+    texts = ["ccc", "a", "ccc", "bb", "dddd", "a"]
+    vectors = embed(texts, "st:mine", progress=lambda *step: told.append(step))
+    assert vectors.tolist() == [[len(text), 0.5] for text in texts] and vectors.dtype == np.float64
+    assert (model.asked, named) == ([["a", "bb"], ["ccc", "dddd"]], ["mine"])
+    assert told == [("embeddings", 0, 4), ("embeddings", 2, 4), ("embeddings", 4, 4)]
+    assert np.array_equal(embed(texts, "st:mine"), vectors) and len(model.asked) == 2
+    assert [path.suffix for path in (tmp_path / "embeddings").iterdir()] == [".npy"]
+    embed(texts, str(tmp_path))
+    assert named == ["mine", str(tmp_path)] and len(model.asked) == 4
+
+
+def test_an_embedding_that_is_not_a_number_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    bad = Model()
+    monkeypatch.setattr(bad, "encode", lambda texts, **given: np.array([[np.nan]] * len(texts)))
+    monkeypatch.setattr("equipoise.builder.compare.embeddings._sentence_transformer", lambda name: bad)
+    with pytest.raises(ModelError, match=r"^the model gave an embedding that is not a number$"):
+        embed(["a"], "st:mine")
+    assert not list(tmp_path.rglob("*.npy"))
