@@ -69,6 +69,7 @@ ACROSS_MODULES = {
     "media/page/test_accessibility.py": "every kind of page, with axe in a browser, and all charts",
     "builder/survey/test_penetration.py": "attacks on the survey's server",
     "builder/survey/test_survey_under_fault.py": "raters, kills and both databases together",
+    "builder/survey/web/test_walks.py": "every page that raters, panels and the administrator get",
     "builder/rules/test_hard_drafts.py": "variants, agreement and her together, on 120 drafts",
     "builder/test_commands.py": "every command of a build, from the word list to the dataset",
     "builder/test_killed_builds.py": "every step of a build, killed everywhere",
