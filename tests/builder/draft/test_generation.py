@@ -9,12 +9,23 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from chat_faults import FAULTS, OPTIONS, PLAN, Act, busy, misbehaving, requests, suffer
+from kept_texts import assert_kept
 
-from equipoise.builder.draft.generation import Outcome, Plan, estimate, generate, requests_of
+from equipoise.builder.draft.generation import (
+    Estimate,
+    Outcome,
+    Plan,
+    drafts_of,
+    estimate,
+    generate,
+    requests_of,
+    still_missing,
+)
 from equipoise.builder.draft.prompt_files import read_prompts
 from equipoise.builder.draft.replies import ReplyLog
 from equipoise.builder.steps import BuildError, BuildFolder, Draft, read_records
@@ -165,3 +176,69 @@ def test_an_interruption_ends_it_within_two_seconds(tmp_path: Path, number: sign
     assert process.returncode == 2 and "interrupted" in errors and "Traceback" not in errors
     assert len(replies(tmp_path).replies) == 3
     assert len(read_records(BuildFolder(tmp_path).drafts, Draft, made_by="generate")) == 6
+
+
+@pytest.mark.parametrize(
+    ("choices", "reason"),
+    [
+        ({"samples": 0}, "the number of samples must be at least 1"),
+        ({"samples_a_request": 0}, "the number of samples must be at least 1"),
+        ({"limit": 0}, "the number of pairs must be at least 1"),
+        ({"kinds": ("type3", "type1")}, "sentences are of type1 or type2, not type3"),
+        ({"kinds": ()}, "sentences are of type1 or type2, not none"),
+    ],
+)
+def test_a_plan_that_asks_for_nothing_is_refused(choices: dict[str, object], reason: str) -> None:
+    with pytest.raises(BuildError, match=f"^{reason}$"):
+        Plan(occupations(), **choices)  # type: ignore[arg-type]
+    assert Plan(occupations(), samples=1, samples_a_request=1, limit=1).limit == 1
+
+
+def test_the_requests_of_a_plan_are_as_they_were() -> None:
+    prompts = {"type1": "A {count} {target} {other_occ}", "type2": "B {count} {target_occ} {other} {he}"}
+    plan = Plan(occupations(), samples=7, samples_a_request=3, limit=3, seed=5, temperature=0.5, markers=("", "old"))
+    asked = requests_of(plan, prompts, "m")
+    assert_kept("builder/requests", asked)
+    assert [request.count for request in asked[:3]] == [3, 3, 1] and [r.part for r in asked[:3]] == [0, 1, 2]
+    pairs = [(male.name, female.name) for male, female in occupations().pairs(10.0)]
+    chosen = list(dict.fromkeys((r.target, r.other) for r in asked if (r.target, r.other) in pairs))
+    assert chosen == [pairs[0], pairs[len(pairs) // 3], pairs[2 * len(pairs) // 3]]
+    keys = {request.key for request in asked}
+    assert len(keys) == len(asked) == 3 * 2 * 2 * 2 * 3
+    for other in (replace(plan, seed=6), replace(plan, temperature=0.6)):
+        assert keys.isdisjoint(request.key for request in requests_of(other, prompts, "m"))
+    assert keys.isdisjoint(request.key for request in requests_of(plan, prompts, "n"))
+    with pytest.raises(BuildError, match=r"^no two words of occupations differ by more than 99 points$"):
+        requests_of(replace(plan, min_gap=99), prompts, "m")
+
+
+def test_what_is_left_to_ask_is_estimated(tmp_path: Path) -> None:
+    log = ReplyLog(tmp_path / "g.jsonl")
+    asked = requests_of(
+        Plan(occupations(), samples=4, limit=1), {"type1": "{target_occ}" + "x" * 40, "type2": "{target}"}, "m"
+    )
+    length = sum(len(request.prompt) for request in asked)
+    assert estimate(asked, log, concurrency=2, prices=None) == Estimate(4, 0, round(length / 4), 480, 16.0, None)
+    for seconds, request in zip((3.0, 5.0), asked, strict=False):
+        log.append({"request": {"key": request.key}, "reply": {"text": "", "seconds": seconds}})
+    log.append({"request": {"key": asked[2].key}, "refusal": "no"})
+    left = estimate(asked, log, concurrency=1, prices=(2.0, 10.0))
+    tokens = round(len(asked[3].prompt) / 4)
+    assert left == Estimate(1, 3, tokens, 120, 4.0, (tokens * 2 + 120 * 10) / 1e6)
+    assert estimate(asked, log, concurrency=1, prices=None, retry_refused=True).requests == 2
+    assert still_missing(asked, log, retry_refused=False) == asked[3:]
+
+
+def test_drafts_are_the_sentences_of_replies() -> None:
+    request = {"key": "abcdefghijklmnop", "type": "type1", "target": "cook", "other": "nurse", "marker": "old"}
+    rows = [
+        {"request": request, "reply": {"text": "1. [The cook]  met.\n2. She [ran] and", "finish_reason": "length"}},
+        {"request": {**request, "key": "q" * 16}, "reply": {"text": "1. She [ran] and"}},
+    ]
+    del rows[1]["request"]["marker"]
+    assert drafts_of(rows) == [
+        Draft(
+            "abcdefghijkl-01", "type1", "cook", "nurse", "The cook met.", "[The cook] met.", "abcdefghijklmnop", "old"
+        ),
+        Draft("qqqqqqqqqqqq-01", "type1", "cook", "nurse", "She ran and", "She [ran] and", "q" * 16, ""),
+    ]
