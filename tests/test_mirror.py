@@ -53,7 +53,6 @@ TESTED_THROUGH = {
     "runs/imported/lm_eval.py": "exports/test_task_folders.py",
     "scoring/huggingface/passes.py": "test_engines.py: packed, cached and padded rows give the plain answers",
     "scoring/huggingface/schedule.py": "test_engines.py: batches, shapes and memory that runs out",
-    "suites/worker.py": "a process of its own: suites/test_execution.py",
     "tasks/task.py": "protocols, and one call that every task makes",
     "training/__init__.py": "one call: training/test_tuning.py",
 }

@@ -210,7 +210,7 @@ HEAD = GROUPS.read_text(encoding="utf-8")
         ("groups = 3\n", "slots.toml: it has no groups:"),
         (
             HEAD.replace(', pronoun = "he"', ""),
-            'slots.toml: groups.gender.man has no pronoun; write pronoun = "she", or another of he, she, they, xe, ze, ey',
+            'slots.toml: groups.gender.man has no pronoun; write pronoun = "she", or another of he, she, they',
         ),
         (HEAD.replace('good = "yes"\n', ""), "slots.toml: scenario 'note': good is missing"),
     ],
