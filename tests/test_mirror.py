@@ -42,8 +42,6 @@ TESTED_THROUGH = {
     "metrics/table/group_wise.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/identities.py": "a table: measuring/test_part.py and test_pinned.py",
     "metrics/table/questions.py": "a table: test_invariants.py takes every metric of it",
-    "runs/checked_tables.py": "runs/test_hostile_folders.py and test_strange_folders.py: every column of another kind",
-    "runs/manifest_fields.py": "runs/test_manifest.py: every field with a value of another kind",
     "verification/finding.py": "a record, and how its names are listed: verification/test_verification.py",
     "verification/kept_answers.py": "verification/test_verification.py, for every kind of run",
     "verification/tables.py": "verification/test_verification.py and test_single_cells.py",
