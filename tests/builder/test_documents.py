@@ -154,6 +154,8 @@ def test_documents_are_named_after_their_files(tmp_path: Path) -> None:
         ("in-ner-a-b", "a b.TXT", 1, "First.", False),
     ]
     assert [d.id for d in read_documents(tmp_path / "c.eml")] == ["c"]
+    (tmp_path / "in ner").rename(tmp_path / "inner.txt")
+    assert [d.id for d in read_documents(tmp_path / "inner.txt")] == ["a-b"], "a folder, whatever it is called"
     table = tmp_path / "t.csv"
     table.write_text("note,who\nOne,a\n,b\nTwo,c\n")
     assert [(d.id, d.file, d.line, d.text, d.rows) for d in read_documents(table, "note")] == [
