@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chat_faults import FAULTS, OPTIONS, PLAN, Act, busy, misbehaving, requests, suffer
@@ -31,8 +33,8 @@ from equipoise.builder.draft.replies import ReplyLog
 from equipoise.builder.steps import BuildError, BuildFolder, Draft, read_records
 from equipoise.builder.wordlist import occupations
 from equipoise.records import ModelError
-from equipoise.scoring.server.api import Api
-from equipoise.scoring.server.http_client import Client, Limits
+from equipoise.scoring.server.api import Api, Reply
+from equipoise.scoring.server.http_client import Client, Limits, OutOfBudget, Refused, Unanswered
 
 KEY = "sk-very-secret"
 
@@ -242,3 +244,99 @@ def test_drafts_are_the_sentences_of_replies() -> None:
         ),
         Draft("qqqqqqqqqqqq-01", "type1", "cook", "nurse", "She ran and", "She [ran] and", "q" * 16, ""),
     ]
+
+
+class Scripted:
+    """A server that answers as a script says: a text, or an error that is raised."""
+
+    def __init__(self, *script: str | Exception) -> None:
+        self.script, self.model, self.client = list(script), "m", self
+        self.url, self.asked, self.at_once, self.most = "http://x", list[dict[str, Any]](), 0, 0
+
+    async def __aenter__(self) -> None:
+        pass
+
+    async def __aexit__(self, *error: object) -> None:
+        pass
+
+    async def reply(self, prompt: str, **given: Any) -> Reply:
+        self.asked.append({"prompt": prompt, **given})
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        await asyncio.sleep(0)
+        self.at_once -= 1
+        said = self.script.pop(0) if self.script else "1. One.\n2. Two."
+        if isinstance(said, Exception):
+            raise said
+        return Reply(said, "stop", "served", "", {"n": 1}, 0.5, 1)
+
+
+def asked_of(folder: Path, api: Any, *, concurrency: int = 1, **more: Any) -> Outcome:
+    return generate(BuildFolder(folder), requests(), api, plan=PLAN, concurrency=concurrency, now=lambda: "now", **more)
+
+
+def test_a_request_has_its_seed_and_room_for_its_sentences(tmp_path: Path) -> None:
+    api, told = Scripted(), list[tuple[str, int, int]]()
+    outcome = asked_of(tmp_path, api, progress=lambda *step: told.append(step))
+    assert outcome == Outcome() and api.most == 1
+    assert api.asked == [
+        {"prompt": r.prompt, "seed": r.seed, "temperature": PLAN.temperature, "tokens": (r.count + 2) * 60}
+        for r in requests()
+    ]
+    assert told == [("replies", done, 8) for done in range(9)]
+    step = BuildFolder(tmp_path).steps()["generate"]
+    assert (step.came_in, step.went_out, dict(step.reasons)) == (8, 16, {"prompt refused": 0, "request failed": 0})
+    settings = {"model": "m", "samples": PLAN.samples, "pairs of": "occupations", "seed": PLAN.seed}
+    assert (
+        step.settings == {**settings, "pronouns": "he/him/his/himself,she/her/her/herself"} and step.finished == "now"
+    )
+    marked = replace(PLAN, markers=("", "old", "young"))
+    generate(BuildFolder(tmp_path), requests(), Scripted(), plan=marked, now=lambda: "now")  # type: ignore[arg-type]
+    assert BuildFolder(tmp_path).steps()["generate"].settings["markers"] == "old,young"
+
+
+def test_several_are_asked_at_once_but_never_more_than_there_are(tmp_path: Path) -> None:
+    for concurrency, most in ((3, 3), (99, 8)):
+        api = Scripted()
+        asked_of(tmp_path / str(concurrency), api, concurrency=concurrency)
+        assert api.most == most and len(api.asked) == 8
+
+
+def test_failures_are_told_once_and_what_came_is_kept(tmp_path: Path) -> None:
+    api = Scripted("1. One.", Unanswered("busy"), Unanswered("busy"), Refused("filtered"))
+    outcome = asked_of(tmp_path, api)
+    assert (outcome.failures, outcome.refused) == (["busy"], 1)
+    reasons = BuildFolder(tmp_path).steps()["generate"].reasons
+    assert reasons == {"prompt refused": 1, "request failed": 2}
+    row = next(iter(replies(tmp_path).refusals.values()))
+    assert (row["refusal"], row["when"], row["request"]["address"]) == ("filtered", "now", "http://x")
+    again = Scripted()
+    assert asked_of(tmp_path, again).failures == [] and len(again.asked) == 2
+    assert asked_of(tmp_path, again, retry_refused=True).refused == 0 and len(again.asked) == 3
+
+
+def test_a_budget_that_is_used_up_ends_the_run_quietly_and_a_fault_of_the_server_loudly(tmp_path: Path) -> None:
+    outcome = asked_of(tmp_path / "a", Scripted("1. One.", OutOfBudget("too long")))
+    assert outcome.failures == ["too long"] and len(replies(tmp_path / "a").replies) == 1
+    api = Scripted("1. One.", ModelError("no key"))
+    with pytest.raises(ModelError, match=r"^no key$"):
+        asked_of(tmp_path / "b", api)
+    assert len(api.asked) == 2 and len(replies(tmp_path / "b").replies) == 1
+    with pytest.raises(ZeroDivisionError):
+        asked_of(tmp_path / "c", Scripted("1. One.", ZeroDivisionError()))
+    assert BuildFolder(tmp_path / "c").steps()["generate"].went_out == 1
+
+
+def test_refusals_end_the_run_only_where_nothing_was_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equipoise.builder.draft.generation.REFUSALS_IN_A_ROW", 3)
+    assert asked_of(tmp_path / "a", Scripted("1. One.", *[Refused("no")] * 7)).refused == 7
+    assert asked_of(tmp_path / "b", Scripted(*[Refused("no")] * 2)).refused == 2
+    with pytest.raises(ModelError, match=r"^the server refused the first 3 requests: no$"):
+        asked_of(tmp_path / "c", Scripted(*[Refused("no")] * 3))
+
+
+def test_a_limit_above_the_pairs_asks_each_once() -> None:
+    prompts = {"type1": "{target} {other}", "type2": "{target} {other}"}
+    every = requests_of(Plan(occupations()), prompts, "m")
+    assert requests_of(Plan(occupations(), limit=10**6), prompts, "m") == every
+    assert requests_of(Plan(occupations(), limit=395), prompts, "m") == every
