@@ -171,6 +171,9 @@ SHAPES = (
     "1.\nOne begins\nand ends.\nmore\n2. Two",
     "1. One\n\nnot more\n2. Two [x].",
     "[not json\n1. One.",
+    '```\nplain\n```\n```json\n["One."]\n```',
+    '```json\n[broken\n```\n```json\n["Two."]\n```',
+    '```json\n{"a": ["x."], "b": ["y."]}\n```\n```\n["Three."]\n```',
     "",
 )
 

@@ -119,6 +119,21 @@ TEXTS = (
     "annabel and Anna's ANNA.\nAnna: she likes it. We told her that she has won!",
     "It rained.",
     "",
+    "Anna met Emily. He saw her, and she sang.",
+    "Anna met Paul. Paul saw Anna. She left.",
+    "Paul met Anna. Anna saw Paul and Paul. He left her.",
+    "Kim met Robin. She took her hat.",
+    "Kim met Robin and Anna. She took her hat.",
+    "Anna knows it. She always runs home. She was there; she was was.",
+    "Anna knows it. She always was late. She left. She hasn't called. She doesn’t know.",
+    "Will May came. May is kind. Mr May left; Mrs. May stayed.",
+    "Ms Anna saw Ms Reed. Anna Reed's and Anna Park's hats: Reed left.",
+    "Dr. Kim Lee and Anna O'Neill-Park met. O'Neill-Park sang, and Lee-Park did not.",
+    "We met Anna.She left. (Anna) <anna@x.org> Anna_x, x.Anna, Anna.org, Annas.",
+    "HE saw Paul. He Was late. His. Is his bag his?",
+    "Who is she? Is she here: is she? Then has Anna left.",
+    "Mother and father, Sir Paul, Lady Anna and uncle Paul met a king.",
+    "She is\nher own boss.\nHer cat likes her\nvery much.",
 )
 SLOTS = (frozenset({NAME, TITLE}), frozenset({NAME, SURNAME, TITLE}), frozenset[str]())
 
@@ -131,3 +146,17 @@ def test_what_is_made_of_every_text_is_as_it_was_kept() -> None:
         plain = slotted(text, Wanted(SLOTS[0]))
         made[text] = {"people": people, "plain": plain, "versions": [(v, v.is_open) for v in versions]}
     assert_kept("builder/people", made)
+
+
+@pytest.mark.parametrize(
+    ("text", "mentions"),
+    [
+        ("We met Mr. Paul Reed.", 1),
+        ("We met Paul. Paul left.", 2),
+        ("We met Paul Reed. Reed left.", 2),
+        ("Paul, Paul and Paul met.", 3),
+    ],
+)
+def test_the_parts_of_a_name_count_once(text: str, mentions: int) -> None:
+    (person,) = people_in(text)
+    assert person.mentions == mentions
