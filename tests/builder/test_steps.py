@@ -54,7 +54,7 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path: Path, some_sentences) -
         read_records(path, Sentence, made_by="filter")
 
 
-STEP = Step("filter", 5, 3, {"length": 2}, {"near": 2}, "now")
+STEP = Step("filter", 5, 3, {"länge": 2}, {"near": 2}, "now")
 
 
 def test_a_sentence_knows_its_versions_and_labels() -> None:
@@ -91,7 +91,9 @@ def test_a_step_switches_to_its_files_and_keeps_other_tables(tmp_path: Path) -> 
     }
     assert set(folder.steps()["filter"].files) == {"kept.jsonl", "dataset/x.csv", "dataset/old.csv"}
     text = (folder.path / "steps.json").read_text()
-    assert text.endswith("]\n") and json.loads(text)[0]["settings"] == {"near": 2}
+    assert text == json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n" and json.loads(text)[0][
+        "settings"
+    ] == {"near": 2}
 
 
 def test_a_folder_names_its_files(tmp_path: Path) -> None:
@@ -147,6 +149,7 @@ def test_a_line_that_is_no_record_is_named(tmp_path: Path, line: str, reason: st
 def test_records_come_back_and_blank_lines_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "rejected.jsonl"
     records = [Rejected("a", "type1", "cook", "nurse", "ü", ("length: x", "y")), Rejected("b", "", "", "", "", ())]
+    assert as_lines(records[:1]) == json.dumps(vars_of(records[0]), ensure_ascii=False) + "\n"
     path.write_text("\n" + as_lines(records).replace("\n", "\n\n") + "[")
     assert read_records(path, Rejected, made_by="filter") == records
     assert [number for number, _ in json_lines(path)] == [2, 4]

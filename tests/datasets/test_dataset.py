@@ -140,6 +140,10 @@ def test_the_hash_is_of_json_in_the_order_of_names() -> None:
     plain |= {"candidates": list(row.candidates), "groups": dict(row.groups), "pair": None, "slots": dict(row.slots)}
     text = json.dumps({**plain, "stereotype": 1}, sort_keys=True, ensure_ascii=False)
     assert Dataset("m", (row,)).sha256 == hashlib.sha256(text.encode()).hexdigest()
+    pair = SentencePair("Ü", ("nurse a", "cook a"), ("more", "less"))
+    inside = {"before": "Ü", "rests": ["nurse a", "cook a"], "sides": ["more", "less"]}
+    paired = json.dumps({**plain, "pair": inside, "stereotype": 1}, sort_keys=True, ensure_ascii=False)
+    assert Dataset("m", (replace(row, pair=pair),)).sha256 == hashlib.sha256(paired.encode()).hexdigest()
     two = (row, replace(row, id="b"))
     both = text + text.replace('"id": "a"', '"id": "b"')
     assert Dataset("m", two).sha256 == hashlib.sha256(both.encode()).hexdigest()

@@ -211,7 +211,7 @@ def test_a_table_of_several_parts_has_gaps_where_a_part_lacks_a_column(monkeypat
 def test_examples_come_back_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("equipoise.runs.tables.ROWS", 3)
     (one,) = open_dataset("builtin").examples[:1]
-    pair = SentencePair("a", ("b c", "d c"), ("male", "female"))
+    pair = SentencePair("ä", ("b c", "d c"), ("male", "female"))
     examples = [
         replace(one, id="a", good=1, slots={"pronoun": 'h"e'}),
         replace(one, id="b", gold=None, answerable=False, stereotype=None, groups={}),
@@ -223,6 +223,7 @@ def test_examples_come_back_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = rows.table().to_pandas()
     assert frame["dataset"].tolist() == ["x"] * 4 + ["y"] and examples_from_frame(frame[:4]) == examples
     assert examples_from_frame(frame[:4].drop(columns="good"))[1:] == examples[1:]
+    assert frame["pair"][2] == '{"before": "ä", "rests": ["b c", "d c"], "sides": ["male", "female"]}'
     odd = example_rows({"x": [replace(one, text="\ud800", candidates=("\ud800", "b"))]}).table().to_pylist()
     assert (odd[0]["text"], odd[0]["candidates"]) == ("?", ["?", "b"])
 

@@ -80,7 +80,10 @@ def test_states_are_written_counted_and_told(tmp_path: Path) -> None:
     assert status.line() == "2 done, 1 running, 1 waiting, 1 failed, 1 left out, about 2 min left"
     kept = json.loads((tmp_path / "status.json").read_text())
     assert kept["speeds"] == {"m / a": 20.0} and kept["cells"]["m / data / c"]["asked"] == 500
+    status.update(b, asked=1500, note="ü")
+    status.write()
     text = (tmp_path / "status.json").read_text()
+    kept = json.loads(text)
     assert text == json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
     assert [one.task for one in status.of(DONE, RUNNING)] == ["a", "b", "c"]
 

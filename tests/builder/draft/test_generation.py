@@ -197,7 +197,7 @@ def test_a_plan_that_asks_for_nothing_is_refused(choices: dict[str, object], rea
 
 
 def test_the_requests_of_a_plan_are_as_they_were() -> None:
-    prompts = {"type1": "A {count} {target} {other_occ}", "type2": "B {count} {target_occ} {other} {he}"}
+    prompts = {"type1": "Ä {count} {target} {other_occ}", "type2": "B {count} {target_occ} {other} {he}"}
     plan = Plan(occupations(), samples=7, samples_a_request=3, limit=3, seed=5, temperature=0.5, markers=("", "old"))
     asked = requests_of(plan, prompts, "m")
     assert_kept("builder/requests", asked)

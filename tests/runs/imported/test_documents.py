@@ -110,6 +110,8 @@ def test_a_question_twice_or_with_too_few_answers_is_refused() -> None:
 def test_a_variant_is_a_part_of_the_names() -> None:
     (first, *_) = documents()
     varied = replace(first, prompt=Prompt(first.example.id, "next-word", "v", "c", (" a", " b")))
+    odd = replace(first, example=replace(first.example, text="ü"))
+    assert '"text": "ü"' in odd.record()["equipoise"]
     assert (varied.record()["id"], varied.record()["set"]) == (f"{first.example.id}|v", f"{first.example.set_id}|v")
     assert (first.record()["id"], first.record()["set"]) == (first.example.id, f"{first.example.set_id}|")
     bare = replace(first, example=replace(first.example, gold=None, answerable=False, stereotype=None, groups={}))
