@@ -122,6 +122,7 @@ def test_a_cell_says_what_it_is_and_takes(suite_file: Write, tmp_path: Path) -> 
     [
         ("any", {"server": "http://127.0.0.1:1"}, "any is served by http://127.0.0.1:1"),
         ("planted:bias=2", {}, None),
+        ("planted", {"server": "http://127.0.0.1:1"}, "planted is served by http://127.0.0.1:1"),
         ("mine:model", {}, "mine:model is a plug-in's"),
         ("mine:model", {"adapter": "none"}, "mine:model is a plug-in's"),
         ("hf:x", {"adapter": "no-adapter"}, EquipoiseError("the adapter no-adapter does not exist")),
