@@ -177,7 +177,7 @@ def test_sets_are_named_or_written_out(names: list[str], subjects: list[str]) ->
         (["he", "he/him/his/hisself"], None),
         (
             ["he", "a/b/c"],
-            "unknown pronouns 'a/b/c'; known: he, she, they, xe, ze, ey, fae, subject/object/possessive/reflexive, or a",
+            "unknown pronouns 'a/b/c'; known: he, she, they, xe, ze, ey, fae, subject/object/possessive/reflexive",
         ),
         (["he", "a/b/c/d e"], "unknown pronouns 'a/b/c/d e'; known:"),
     ],

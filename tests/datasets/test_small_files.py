@@ -92,6 +92,7 @@ CHANGES: list[tuple[str, str, str]] = [
     ("table.csv", "cook,3,yes", "cook,,yes"),
     ("table.csv", ",yes,guard,", ",yes,pro,"),
     ("table.csv", ",own,", ",table-00001,"),
+    ("table.csv", "guard,nurse,cook,3,yes,guard,2,,own", "guard,nurse,,1,yes,guard,2,,table-00001"),
     ("table.csv", "xe,cook,guard,pilot", "xe,cook,guard,"),
     ("table.csv", "xe,cook,guard,pilot", "xe,cook,guard,cook"),
     ("table.csv", "hir,cook,guard,nurse,,,,,,,,Trans", "hir,cook,guard,nurse,,,,,,,,"),

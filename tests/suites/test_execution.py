@@ -182,6 +182,13 @@ class Fake:
         return self.code or 0
 
 
+class Impatient(Queue[Any]):
+    """A queue that waits for its next event for some seconds at most: a test that hangs fails."""
+
+    def get(self, *given: Any, **named: Any) -> Any:
+        return super().get(timeout=5)
+
+
 OVER = {"event": "done", "seconds": 2.5}
 
 
@@ -189,6 +196,7 @@ OVER = {"event": "done", "seconds": 2.5}
 def faked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Suite, Status]]:
     """Return a function that makes a suite of some cells, whose workers follow a script."""
     monkeypatch.setattr("equipoise.suites.execution.subprocess.Popen", Fake)
+    monkeypatch.setattr("equipoise.suites.execution.Queue", Impatient)
     monkeypatch.setattr("equipoise.suites.execution.asked_prompts", lambda cell, folder: len(folder.path.name))
     Fake.script, Fake.first, Fake.made = {}, [], []
 

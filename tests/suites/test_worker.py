@@ -142,6 +142,7 @@ def test_the_process_audits_what_arrives_and_ends_with_its_input(tmp_path: Path)
     log = os.open(tmp_path / "log", os.O_CREAT | os.O_WRONLY)
     child = os.fork()
     if not child:
+        signal.alarm(30)  # a worker that hangs ends
         os.dup2(reading[0], 0)
         os.dup2(writing[1], 1)
         os.dup2(log, 2)
