@@ -41,19 +41,15 @@ TESTED_THROUGH = {
     "metrics/table/group_wise.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/identities.py": "a table: measuring/test_part.py and test_pinned.py",
     "metrics/table/questions.py": "a table: test_invariants.py takes every metric of it",
-    "runs/checked_tables.py": "runs/test_hostile_folders.py and test_strange_folders.py: every column of another kind",
-    "runs/manifest_fields.py": "runs/test_manifest.py: every field with a value of another kind",
     "runs/imported/__init__.py": "a table of formats: runs/imported/test_per_item.py and exports/test_task_folders.py",
-    "runs/imported/documents.py": "exports/test_task_folders.py: questions for other tools, and their answers",
-    "runs/imported/inspect_ai.py": "exports/test_task_folders.py",
-    "runs/imported/lm_eval.py": "exports/test_task_folders.py",
-    "suites/worker.py": "a process of its own: suites/test_execution.py",
     "tasks/task.py": "protocols, and one call that every task makes",
     "training/__init__.py": "one call: training/test_tuning.py",
 }
 """Modules without a test file of their own, and where they are tested."""
 
 ACROSS_MODULES = {
+    "datasets/test_real_data.py": "what real files become, as hashes of it were kept",
+    "datasets/test_small_files.py": "what small files of every format become, as it was kept",
     "exports/test_discrim_eval.py": "decisions as lm-evaluation-harness asks them, and as statsmodels fits them",
     "cli/test_printed.py": "what commands print and write, as it was kept",
     "cli/test_odd_inputs.py": "what newcomers type and open: one right sentence each",
@@ -61,6 +57,7 @@ ACROSS_MODULES = {
     "media/page/test_accessibility.py": "every kind of page, with axe in a browser, and all charts",
     "builder/survey/test_penetration.py": "attacks on the survey's server",
     "builder/survey/test_survey_under_fault.py": "raters, kills and both databases together",
+    "builder/survey/web/test_walks.py": "every page that raters, panels and the administrator get",
     "builder/rules/test_hard_drafts.py": "variants, agreement and her together, on 120 drafts",
     "builder/test_commands.py": "every command of a build, from the word list to the dataset",
     "builder/test_killed_builds.py": "every step of a build, killed everywhere",
