@@ -82,6 +82,7 @@ ACROSS_MODULES = {
     "metrics/test_workforce_trend.py": "fairness.py, for the workforce",
     "view/test_accessibility.py": "every page and state of the viewer: screen readers, light and dark, wide and narrow",
     "view/test_attacks.py": "forty attacks on the viewer, over real sockets and in a browser",
+    "view/test_states.py": "every state of the viewer in a browser",
     "view/test_tasks.py": "three people's tasks from the list to the answer, counted and timed",
     "view/test_command.py": "the command `equipoise view`, as a process of its own",
     "runs/test_hostile_folders.py": "every command against two hundred folders from strangers",
