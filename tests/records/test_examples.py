@@ -76,3 +76,25 @@ def test_the_sides_of_a_pair_are_named_in_order() -> None:
     pair = SentencePair("The ", ("man left.", "woman left."), ("male", "female"))
     assert pair.label == "male|female" and example(pair=pair).pair is pair
     assert marked_slot(3) == "marked:3"
+
+
+def test_candidates_are_told_apart_by_their_letters_in_lower_case() -> None:
+    assert example(candidates=("straße", "strasse")).candidates == ("straße", "strasse")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"id": "", "pair": SentencePair("", (), ())}, "id and set_id"),
+        ({"pair": SentencePair("", (), ()), "text": ""}, "needs one side"),
+        ({"text": "", "candidates": ("a",)}, "the text is empty"),
+        ({"candidates": (" ",)}, "needs at least two candidates"),
+        ({"candidates": (" ", " ")}, "is not text"),
+        ({"candidates": ("a", "a"), "gold": 7}, "repeat"),
+        ({"gold": 7, "stereotype": 8}, "gold 7"),
+        ({"gold": None, "stereotype": 8}, "stereotype 8"),
+    ],
+)
+def test_of_several_faults_the_first_is_told(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(DatasetError, match=message):
+        example(**changes)

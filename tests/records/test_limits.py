@@ -113,3 +113,12 @@ def test_limits_of_items_that_can_be_are_kept_and_taken_by_rows(tables: dict[str
         assert taken.keys() == tables.keys()
         for name, values in tables.items():
             np.testing.assert_array_equal(taken[name], values[rows])
+
+
+def test_of_several_faults_the_first_is_told() -> None:
+    with pytest.raises(ModelError, match=LENGTH):
+        ScoreLimits((0.5,), (0.1,), (-1, 0, 0)).check(2)
+    with pytest.raises(ModelError, match=ORDER):
+        ScoreLimits((0.5, 0.5), (0.1, 0.1), (-1, 0, 0)).check(2)
+    with pytest.raises(ValueError, match=BOTH):
+        Limits(low=-HALF).check(2, 2)

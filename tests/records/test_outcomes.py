@@ -114,3 +114,9 @@ def test_take_takes_every_field(make_outcomes) -> None:
     assert whole.take(np.array([0])).limits is not None
     assert make_outcomes(rows).take(np.array([0])).limits is None
     assert make_outcomes(rows).take(np.array([0])).logprobs_with_marker is None
+
+
+def test_columns_that_do_not_fit_are_told_before_sums_that_do_not(make_outcomes) -> None:
+    outcomes = make_outcomes([{"pair": "p", "probs": (0.5, 0.5)}] * 2)
+    with pytest.raises(ValueError, match="same length"):
+        dataclasses.replace(outcomes, probs=np.full((3, 2), 0.4))

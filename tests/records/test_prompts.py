@@ -20,6 +20,7 @@ from equipoise.records import (
     ModelError,
     Prompt,
     Score,
+    ScoreLimits,
 )
 from equipoise.records.prompts import is_nested
 
@@ -115,3 +116,15 @@ def test_the_key_of_nested_continuations_says_so() -> None:
 
 def test_an_empty_text_is_a_context() -> None:
     assert Prompt("a", "t", "", "", (" a",)).context == ""
+
+
+def test_a_chat_in_any_script_has_the_key_of_its_letters() -> None:
+    context = (Message("user", "Wer hört die Ärztin?"),)
+    content = json.dumps(["engine", context, [" a"]], ensure_ascii=False)
+    key = Prompt("a", "t", "", context, (" a",)).key("engine")
+    assert key == hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+def test_the_limits_of_a_score_are_checked() -> None:
+    with pytest.raises(ModelError, match="those of its 2 continuations"):
+        Score("key", ((-1.0,), (-2.0,)), limits=ScoreLimits((0.1,), (0.2,)))
