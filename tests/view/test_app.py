@@ -316,3 +316,23 @@ def test_verdicts_are_looked_for_until_the_viewer_ends() -> None:
     ended: Any = Ended()
     Viewer(index, ended=ended).judge()
     assert index.asked == 5 and ended.waits == [1.0, 1.0]
+
+
+def test_a_sentence_that_cannot_be_asked_is_told_as_a_sentence(served: Served) -> None:
+    class Ready:
+        state = ""
+
+        def answer(self, question: Any) -> dict[str, Any]:
+            raise EquipoiseError(f"cannot ask {question.sentence}")
+
+    box: Any = Ready()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(viewing.AskBox, "answer", Ready.answer)
+        address = served(box=box)
+        refused = httpx.post(f"{address}ask.json", json={"sentence": "Kim left."})
+        assert (refused.status_code, refused.json()) == (422, {"text": "Cannot ask Kim left."})
+        refused = httpx.post(f"{address}ask.json", content=b"{")
+        assert refused.status_code == 422 and refused.json()["text"].startswith("Expecting property name")
+        box.state = "The model is being loaded."
+        refused = httpx.post(f"{address}tokens.json", json={"sentence": "Kim left."})
+        assert (refused.status_code, refused.json()) == (503, {"text": "The model is being loaded."})
