@@ -13,8 +13,6 @@ TESTED_THROUGH = {
     "__init__.py": "names that are loaded when first asked for: test_architecture.py",
     "__main__.py": "one call of the command line: tests/cli",
     "builder/verdict/votes.py": "records without code",
-    "cli/build.py": "builder/test_commands.py runs every command of a build",
-    "cli/survey.py": "builder/test_commands.py",
     "media/page/elements.py": "media/page/test_charts.py draws with them",
     "options/stopping.py": "cli/test_odd_inputs.py, measuring/test_settling.py and test_stopping.py",
     "options/tuning.py": "training/test_tune_plan.py",
