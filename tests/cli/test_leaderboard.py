@@ -70,6 +70,10 @@ def test_the_progress_of_verifying_is_told(site: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(leaderboard, "progress_bar", bar)
     monkeypatch.setattr("equipoise.verification.verify", lambda folder: [FINE])
     said("leaderboard", "runs", "--verify", "--quiet")
+    monkeypatch.setattr("equipoise.verification.verify", lambda folder, progress: (progress("v", 0, 0), [FINE])[1])
+    for words, quiet in (((), False), (("--json",), True), (("--quiet",), True)):
+        said("verify", "one", *words)
+        assert told.pop() == ("v", 0, 0, quiet)
     assert told == [("verifying runs", 1, 2, True), ("verifying runs", 2, 2, True)]
 
 

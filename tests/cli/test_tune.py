@@ -48,9 +48,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_every_option_is_handed_on(made: Any, tmp_path: Path) -> None:
     words = [word for name, value in OPTIONS.items() for word in (f"--{name.replace('_', '-')}", value)]
-    given = ("--out", tmp_path, "--data", "mine.csv", "--sets", "10", "--no-markers", "--device", "cpu")
+    given = ("--out", tmp_path, "--data", "mine.csv", "--sets", "11", "--no-markers", "--device", "cpu")
     out, _ = said("tune", "smollm2", *given, *words)
-    plan = Plan(**OPTIONS, answerable=10, unanswerable=5, checkpoint_every=6)
+    plan = Plan(**OPTIONS, answerable=11, unanswerable=5, checkpoint_every=6)
     expected = {"data": "mine.csv", "out": tmp_path, "plan": plan, "markers": False, "device": "cpu"}
     assert made == [(("smollm2",), expected)]
     audit = f"`equipoise audit {tmp_path}` audits the result"
@@ -67,6 +67,8 @@ def test_every_option_is_handed_on(made: Any, tmp_path: Path) -> None:
 def test_an_adapter_is_audited_with_its_model_and_quiet_says_nothing(made: Any) -> None:
     out, _ = said("tune", "my model", "--out", "adapter")
     assert "`equipoise audit 'my model' --adapter adapter` audits the result)" in out
+    out, _ = said("tune", "bell\x07", "--out", "adapter\x07")
+    assert "\x07" not in out and "bell\N{REPLACEMENT CHARACTER}" in out
     plan = Plan(answerable=16, unanswerable=8, checkpoint_every=25)
     assert made[0][1] == {"data": "grammar", "out": Path("adapter"), "plan": plan, "markers": True, "device": "auto"}
     assert said("tune", "smollm2", "--out", "adapter", "--quiet") == ("", "")
