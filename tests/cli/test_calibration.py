@@ -59,6 +59,12 @@ def test_the_bins_of_a_run_are_printed_written_and_drawn(pairs: Path, drawn: Any
     assert said("report", pairs, "--as", "reliability", "--quiet") == ("", "")
 
 
+def test_bins_without_a_drawing_are_enough(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "_drawn", lambda charts: {})
+    out, _ = said("report", pairs, "--as", "reliability")
+    assert out.splitlines()[-1] == f"The bins are in {pairs}/reliability.csv" and "drawn:" not in out
+
+
 def test_by_is_handed_on_and_a_chart_of_the_workforce_is_called_occupations(
     pairs: Path, drawn: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,7 +187,7 @@ def test_every_option_of_a_paper_is_handed_on(tmp_path: Path, monkeypatch: pytes
     assert tables == [((PAPERS["ucerf"], "parts", tmp_path / "tables"), {})]
     assert out.splitlines()[0] == f"2 files with the paper's tables in {tmp_path}/tables/"
     assert said(*PAPER, "--quiet") == ("", "")
-    assert written[1] == (("ucerf", [], Path("runs/paper-ucerf")), {})
+    assert written[1] == (("ucerf", [], Path("runs/paper-ucerf")), {}) and planned[1] == ((suite, Choices()), {})
 
 
 def test_the_tables_of_a_paper_are_made_of_runs_without_a_model(

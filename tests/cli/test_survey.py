@@ -150,7 +150,7 @@ def test_links_are_built_from_what_is_given(given: Any, site: Site) -> None:
     [
         (("0.0.0.0", 80, "", ""), "give --public, the address that raters see: links are built from it"),
         (("::", 80, "", ""), "give --public, the address that raters see: links are built from it"),
-        (("h", 80, "s.example", "x"), "--public must start with http:// or https://"),
+        (("0.0.0.0", 80, "s.example", "x"), "--public must start with http:// or https://"),
         (("h", 80, "", "x"), "--proxy needs addresses or networks: 'x' does not appear to be an IPv4 or IPv6 network"),
     ],
 )
