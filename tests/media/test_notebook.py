@@ -34,9 +34,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_figures_are_those_of_the_run(run: Run) -> None:
-    for figure in (run.plot.flips(), run.plot.scale(type="type2"), run.plot.occupations(width="column")):
-        assert isinstance(figure, Figure)
-        assert figure._repr_png_().startswith(PNG)
+    for shown in (run.plot.flips(), run.plot.scale(type="type2"), run.plot.occupations(width="column")):
+        assert isinstance(shown, Figure)
+        assert shown._repr_png_().startswith(PNG)
     rate = run.parts[0].measured.get("flip_rate", type="type2")
     assert rate is not None and rate.value > 0
     points = [line.get_xdata()[0] for line in run.plot.flips().axes[0].get_lines()]
@@ -117,7 +117,7 @@ def test_a_chart_is_found_by_its_topic_and_what_it_is_about() -> None:
         plots.find("x", {})
     with pytest.raises(EquipoiseError, match=r"^no of-runs chart is about type=c, x=y; there is type=a; type=b$"):
         plots.find("of-runs", {"type": "c", "x": "y"})
-    with pytest.raises(AttributeError, match="^_private$"):
+    with pytest.raises(AttributeError, match=r"^_private$"):
         _ = plots._private
 
 
