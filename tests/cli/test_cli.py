@@ -13,7 +13,8 @@ import pytest
 import typer
 from kept_texts import assert_kept
 
-from equipoise import __version__, cli
+from equipoise import __version__, cli, cores
+from equipoise.cli.console import progress_bar
 
 Result = subprocess.CompletedProcess[str]
 Command = Callable[..., Result]
@@ -115,3 +116,17 @@ def test_an_arrow_that_a_terminal_cannot_show_is_replaced(monkeypatch: pytest.Mo
     with pytest.raises(SystemExit):
         cli.main()
     assert [stream.errors for stream in streams] == ["replace", "replace"]
+
+
+@pytest.mark.parametrize(("load", "said"), [(7.9, True), (3.0, False), (0.2, False)])
+def test_a_terminal_is_told_when_other_programs_use_the_cores(
+    load: float, said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cores, "load", lambda: load)
+    monkeypatch.setattr(cores, "there", lambda: 2)
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress_bar(quiet=False):
+        pass
+    assert ("Other programs use the cores (load 7.9 on 2 cores): this takes longer." in terminal.getvalue()) == said

@@ -16,10 +16,10 @@ from pages import Opened, number_of_cases, values, walked
 from sample_charts import EVERY
 from sample_sections import SECTIONS
 
-from equipoise import __version__
+from equipoise import __version__, cores
 from equipoise.media.page import html
 from equipoise.media.page.elements import web_file
-from equipoise.media.page.html import Head, draw
+from equipoise.media.page.html import PLACE, Head, draw
 from equipoise.media.palette import style_sheet
 from equipoise.records import Estimate
 from equipoise.records.showing import Cell, Chart, Column, Finding, Row, Section, Table
@@ -28,6 +28,7 @@ from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.tasks.multiple_choice import option_order
+from equipoise.topics import cases
 from equipoise.topics.flips import set_fates
 
 PRINTED_PAGES = 8
@@ -292,6 +293,14 @@ def test_a_page_without_sentences_holds_none(opened: Opened, planted_run: Path, 
     assert number_of_cases(tab) > 0
 
 
+def test_cases_packed_on_another_core_make_the_same_page(planted_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = run_page(Run(planted_run))
+    monkeypatch.setattr(cores, "wanted", lambda: 2)
+    monkeypatch.setattr(cases, "MANY_ITEMS", len(Run(planted_run).outcomes))
+    assert run_page(Run(planted_run)) == alone
+    assert PLACE not in alone
+
+
 def test_the_page_is_the_same_twice_and_never_says_fair(planted_run: Path) -> None:
     page = run_page(Run(planted_run))
     assert page == run_page(Run(planted_run))
@@ -318,7 +327,9 @@ def readable(page: str) -> str:
 def test_sections_are_drawn_as_they_were_kept() -> None:
     assert_kept("media/page", *(readable(str(draw(section, 2))) for section in SECTIONS))
     head = Head("m <1>", "Audit of", [("Runs", "3")], [("All", "index.html")])
-    whole = readable(html.page(head, SECTIONS, cases="packed", left_out="Left out.")).replace(__version__, "VERSION")
+    whole = readable(html.page(head, SECTIONS, cases=lambda: "packed", left_out="Left out.")).replace(
+        __version__, "VERSION"
+    )
     assert_kept("media/whole-page", re.sub(r"sha256-[^']*", "sha256-…", whole))
 
 
