@@ -37,7 +37,8 @@ def load() -> float:
 
 def one_thread() -> AbstractContextManager[object]:
     """Return a context in which products take one thread: with several, sums round by the number of threads."""
-    return _libraries().limit(limits=1, user_api="blas")
+    limited: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
+    return limited
 
 
 @cache
@@ -69,10 +70,10 @@ def shared_out(function: Callable[[Part], Result], parts: Sequence[Part]) -> lis
             children[_copied(function, parts, reading, answers)] = answers
         results = {number: function(parts[number]) for number in _numbers(reading)}
         while children:
-            child, answers = children.popitem()
+            child, answered = children.popitem()
             os.waitpid(child, 0)
-            answers.seek(0)
-            results.update(_received(answers))
+            answered.seek(0)
+            results.update(_received(answered))
     return [results[number] if number in results else function(part) for number, part in enumerate(parts)]
 
 
