@@ -15,6 +15,9 @@ from typing import BinaryIO, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+MOST_PARTS = 2**15
+"""As many numbers as a pipe holds."""
+
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
@@ -55,7 +58,12 @@ def shared_out(function: Callable[[Part], Result], parts: Sequence[Part]) -> lis
     ended for want of memory, or the function raised an error. Where a process cannot be copied, all is computed here.
     """
     copies = min(wanted(), len(parts)) - 1
-    if copies < 1 or sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
+    if (
+        copies < 1
+        or len(parts) > MOST_PARTS
+        or sys.platform != "linux"
+        or threading.current_thread() is not threading.main_thread()
+    ):
         return [function(part) for part in parts]
     # Several copies with several threads each would wait for each other.
     with one_thread(), ExitStack() as opened:
