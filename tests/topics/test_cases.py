@@ -241,10 +241,10 @@ def test_packed_cases_are_as_they_were_kept(
         header, columns = unpacked(pack(run))
         short = {key: value[:12] if isinstance(value, list) else value for key, value in header.items()}
         sums = {}
-        for key, values in columns.items():
-            numbers = values.astype(float)
+        for key, packed in columns.items():
+            numbers = packed.astype(float)
             weighted = float(numbers @ np.arange(1, len(numbers) + 1))
-            sums[key] = (values.dtype.name, len(values), float(numbers.sum()), weighted)
+            sums[key] = (packed.dtype.name, len(packed), float(numbers.sum()), weighted)
         kept[name] = {"header": short, "columns": sums}
     assert_kept("topics/packed", kept)
 
