@@ -160,6 +160,6 @@ def _logprobs_with_marker(examples: Sequence[Example], logprobs: Floats, scores:
             places += form
             further += score.logprobs[len(example.candidates) :]
     # "nurse" and "young nurse" exclude each other as the next words: their probabilities add up.
-    marked = np.array(rows), np.array(places)
+    marked = rows, places
     total[marked] = np.logaddexp(total[marked], further)
     return np.minimum(total, 0.0)
