@@ -105,9 +105,8 @@ def audit(
                 answers.append(Answers(key, *asked_as_needed(dataset, ask, plan, key, stopping, until)))
             notes = [*fitted, *exposure_notes((model, settings.adapter), datasets), *store.notes, *texts.notes]
             manifest = with_fields(manifest, engine=described(engine), notes=[*notes, *engine.notes])
-        # Examples of a million rows take more memory than measuring them: only the answers hold them now.
         report.watch(lambda: None)
-        del datasets, dataset, engine, ask, again, scorer, writer
+        del datasets, dataset, engine, ask, again, scorer, writer  # a million examples take more than measuring them
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
 
 
@@ -174,10 +173,10 @@ def _finish(folder: RunFolder, answers: list[Answers], plan: Plan, manifest: Run
     parts = [(answer.key, answer.outcomes) for answer in answers]
     answers.clear()
     measured, notes = measured_tables(parts, plan, manifest, report)
-    measured.tables[EXAMPLES] = examples
+    measured = with_fields(measured, tables={**measured.tables, EXAMPLES: examples}, contents={EXAMPLES: examples})
     if looks := [{**asdict(key), **look.row()} for key, sample in drawn for look in sample.looks]:
         measured.tables["looks.csv"] = pd.DataFrame(looks)
-    return written(folder, with_fields(measured, contents={EXAMPLES: examples}), manifest, notes)
+    return written(folder, measured, manifest, notes)
 
 
 def measured_tables(
@@ -195,9 +194,6 @@ def measured_tables(
         outcome_parts.append(outcome_columns(asdict(key), outcomes, item_columns(items, plan.estimators)))
         set_parts.append({**asdict(key), **set_columns(items, plan.estimators)})
     report("measuring", len(parts), len(parts))
-    tables: dict[str, Any] = {
-        "outcomes.parquet": column_rows(outcome_parts),
-        "pairs.parquet": column_rows(set_parts),
-        "measurements.csv": measurements_frame(measurements),
-    }
+    tables: dict[str, Any] = {"outcomes.parquet": column_rows(outcome_parts), "pairs.parquet": column_rows(set_parts)}
+    tables["measurements.csv"] = measurements_frame(measurements)
     return Held(tables, {(key.dataset, key.task): outcomes for key, outcomes in parts}, measurements), notes

@@ -6,10 +6,11 @@ import socket
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 from typer.testing import CliRunner
 
 import equipoise
-from equipoise.builder.documents import make, read_documents
+from equipoise.builder.documents import Document, make, read_documents
 from equipoise.cli import app
 from equipoise.datasets.templates import load_templates
 from equipoise.records import DatasetError
@@ -136,3 +137,94 @@ def test_documents_that_a_person_has_to_decide_first_are_written_for_that(tmp_pa
     assert "# look: open.txt:1: 'brought her lunch' can mean 'him' or 'his'" in text and "\n# [[scenario]]\n" in text
     with pytest.raises(DatasetError, match=r"it has no \[\[scenario\]\]"):
         load_templates(tmp_path / "made.toml")
+
+
+def test_the_whole_file_is_as_it_was_kept(made: Path) -> None:
+    assert_kept("builder/documents", made.read_text(encoding="utf-8"))
+
+
+def test_documents_are_named_after_their_files(tmp_path: Path) -> None:
+    (tmp_path / "in ner").mkdir()
+    (tmp_path / "in ner" / "a b.TXT").write_text("First.")
+    (tmp_path / "c.eml").write_text("Second.")
+    (tmp_path / "empty.md").write_text(" ")
+    (tmp_path / "other.pdf").write_text("x")
+    assert [(d.id, d.file, d.line, d.text, d.rows) for d in read_documents(tmp_path)] == [
+        ("c", "c.eml", 1, "Second.", False),
+        ("in-ner-a-b", "a b.TXT", 1, "First.", False),
+    ]
+    assert [d.id for d in read_documents(tmp_path / "c.eml")] == ["c"]
+    (tmp_path / "in ner").rename(tmp_path / "inner.txt")
+    assert [d.id for d in read_documents(tmp_path / "inner.txt")] == ["a-b"], "a folder, whatever it is called"
+    table = tmp_path / "t.csv"
+    table.write_text("note,who\nOne,a\n,b\nTwo,c\n")
+    assert [(d.id, d.file, d.line, d.text, d.rows) for d in read_documents(table, "note")] == [
+        ("t-2", "t.csv", 2, "One", True),
+        ("t-4", "t.csv", 4, "Two", True),
+    ]
+    assert Document("a", "f.txt", 3, "x\ny\nz").place(4) == "f.txt:5"
+    assert Document("a", "f.csv", 3, "x\ny\nz", rows=True).place(4) == "f.csv:3"
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "column", "reason"),
+    [
+        ({"x.pdf": "a"}, "", "", "{folder}: has no text file (.txt, .md, .eml, .text)"),
+        ({"x.csv": "a,b\n1,2\n"}, "x.csv", "", "x.csv: say which column has the texts: --column a or b"),
+        ({"x.csv": "a,b\n1,2\n"}, "x.csv", "c", "x.csv: the column 'c' is missing; it has a, b"),
+        ({}, "none.pdf", "", "{folder}/none.pdf: does not exist"),
+        (
+            {"x.pdf": "a"},
+            "x.pdf",
+            "",
+            "x.pdf: is not a folder, a text or a table; known file endings: .txt, .md, .eml, .text, .csv",
+        ),
+        ({"x.txt": " \n"}, "x.txt", "", "x.txt: has no text"),
+        ({"a b.txt": "x", "a-b.txt": "y"}, "", "", "{name}: two documents have the name 'a-b'; rename one"),
+    ],
+)
+def test_what_cannot_be_read_is_named(
+    tmp_path: Path, files: dict[str, str], name: str, column: str, reason: str
+) -> None:
+    for file, text in files.items():
+        (tmp_path / file).write_text(text)
+    with pytest.raises(DatasetError) as error:
+        read_documents(tmp_path / name if name else tmp_path, column)
+    expected = reason.replace("{folder}", str(tmp_path)).replace("{name}", tmp_path.name)
+    assert str(error.value).startswith(expected) and (".csv" in reason or str(error.value) == expected)
+
+
+HEAD = GROUPS.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("slots", "reason"),
+    [
+        ("[groups", "slots.toml: is not TOML (Expected ']' at the end of a table declaration"),
+        (
+            'scenario = "x"\n',
+            "slots.toml: unknown key 'scenario'; the keys are: licence, groups, candidates, good, questions",
+        ),
+        (
+            "good = 'yes'\n",
+            'slots.toml: it has no groups: write [groups.gender] and woman = { name = "Anna", pronoun = "she" }',
+        ),
+        ("groups = 3\n", "slots.toml: it has no groups:"),
+        (
+            HEAD.replace(', pronoun = "he"', ""),
+            'slots.toml: groups.gender.man has no pronoun; write pronoun = "she", or another of he, she, they',
+        ),
+        (HEAD.replace('good = "yes"\n', ""), "slots.toml: scenario 'note': good is missing"),
+    ],
+)
+def test_every_fault_of_the_slots_is_named(tmp_path: Path, slots: str, reason: str) -> None:
+    (tmp_path / "slots.toml").write_text(slots)
+    (tmp_path / "note.txt").write_text("Anna came. She was late.")
+    with pytest.raises(DatasetError) as error:
+        make(tmp_path / "note.txt", tmp_path / "slots.toml", tmp_path / "out.toml")
+    assert str(error.value).startswith(reason) and not (tmp_path / "out.toml").exists()
+    (tmp_path / "out.toml").write_text("mine")
+    with pytest.raises(
+        DatasetError, match=r"out\.toml is there already, perhaps with your changes; name another file with --out$"
+    ):
+        make(tmp_path / "note.txt", tmp_path / "slots.toml", tmp_path / "out.toml")

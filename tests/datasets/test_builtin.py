@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.datasets import load_synthbias, load_winobias
-from equipoise.datasets.builtin import faults, load_builtin, sentences
+from equipoise.datasets.builtin import Sentence, faults, load_builtin, sentences
 from equipoise.datasets.occupations import OCCUPATIONS, side
 from equipoise.datasets.pronouns import pronoun_in_form
 from equipoise.datasets.sentence_rules import broken_rules
@@ -138,3 +138,84 @@ def test_no_sentence_repeats_one_of_winobias_or_synthbias(real_data: Callable[[s
     }
     ours = {words(s.with_pronoun(pronoun_in_form(s.form, g))) for s in ALL for g in ("male", "female")}
     assert not ours & published
+
+
+def made(
+    text: str, first: str = "nurse", second: str = "driver", *, type: str = "type2", referent: str = "nurse"
+) -> Sentence:
+    return Sentence("s1", type, text, first, second, referent, False)
+
+
+def test_every_broken_rule_and_a_wrong_order_is_a_fault_of_its_sentence() -> None:
+    sound = made("The nurse thanked the driver before {subject} left.", type="type1", referent="")
+    assert list(faults([sound])) == []
+    again = replace(sound, id="s2", text="the Nurse thanked the driver before {object} left.")
+    late = replace(sound, id="s3", text="Before {possessive} bus came, the driver met the nurse.")
+    assert [(f.where, f.kind, f.what, f.handling) for f in faults([sound, again, late])] == [
+        ("s3", "rule", "has the pronoun before an occupation", "kept"),
+        ("s3", "rule", "has the pronoun before an occupation", "kept"),
+        ("s3", "order", "the driver is mentioned first", "kept"),
+        (
+            "builtin.csv",
+            "repeated",
+            "a sentence occurs 2 times: the nurse thanked the driver before  lef…",
+            "kept",
+        ),
+    ]
+
+
+def balanced(first: int, total: int, *, times: int = 5) -> list[Sentence]:
+    """Return sentences with each occupation that often as referent and as other, the referent first in some."""
+    names = list(OCCUPATIONS)
+    made_of = []
+    for number in range(total):
+        referent, other = names[number % 40], names[(number + 1) % 40]
+        if number >= 40 * times:
+            referent = names[0]
+        pair = (referent, other) if number < first else (other, referent)
+        form = ("subject", "object", "possessive")[number % 3]
+        text = f"The {pair[0]} met the {pair[1]} {number} times before {{{form}}} cat ran."
+        made_of.append(Sentence(f"s{number}", "type2", text, *pair, referent, False))
+    return made_of
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        (90, []),
+        (110, []),
+        (89, ["the referent is mentioned first in 44%"]),
+        (111, ["the referent is mentioned first in 56%"]),
+    ],
+)
+def test_the_referent_is_first_in_about_half(first: int, expected: list[str]) -> None:
+    assert [fault.what for fault in faults(balanced(first, 200)) if fault.kind == "balance"] == expected
+
+
+def test_an_occupation_or_a_form_that_is_rare_is_a_fault() -> None:
+    few = balanced(100, 199)
+    assert [fault.what for fault in faults(few) if fault.kind == "balance"] == [
+        f"{list(OCCUPATIONS)[39]} is the referent 4 times",
+        f"{next(iter(OCCUPATIONS))} is the other 4 times",
+    ]
+    forms = ["subject"] * 40 + ["object"] * 39 + ["possessive"] * 121
+    changed = [
+        replace(sentence, text=re.sub(r"\{\w+\}", f"{{{form}}}", sentence.text))
+        for sentence, form in zip(balanced(100, 200), forms, strict=True)
+    ]
+    found = [fault for fault in faults(changed) if fault.kind == "balance"]
+    assert [(f.where, f.what, f.handling) for f in found] == [
+        ("builtin.csv", "only 39 sentences have a pronoun in object form", "kept")
+    ]
+
+
+def test_a_plural_pronoun_that_can_mean_both_leaves_a_sentence_out() -> None:
+    dataset = load_builtin(pronouns=("he", "they"))
+    assert {(fault.kind, fault.handling) for fault in dataset.faults} == {("plural reading", "left out")}
+    left = {fault.where for fault in dataset.faults}
+    by_id = {sentence.id: sentence for sentence in sentences()}
+    for fault in dataset.faults:
+        assert fault.what.startswith("with they: ") and fault.what.endswith("can mean both people together")
+        assert by_id[fault.where].type == "type1"
+    assert not left & {example.set_id.removeprefix("builtin-") for example in dataset.examples}
+    assert len(left) + dataset.sets == len(by_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from equipoise.datasets import DatasetOptions, open_dataset
+from equipoise.datasets.conditions import Condition, Described, chosen, conditions, select
 from equipoise.records import EquipoiseError
 
 NURSES = "occupation=nurse"
@@ -37,3 +38,54 @@ def test_conditions_are_joined_by_and_within_and_by_or_between() -> None:
 def test_a_condition_that_selects_nothing_is_an_error_that_says_why(where: str, reason: str) -> None:
     with pytest.raises(EquipoiseError, match=r"^" + reason.replace("?", r"\?")):
         open_dataset("builtin", DatasetOptions(where=[where]))
+
+
+def test_what_a_condition_may_ask_of_an_example() -> None:
+    plain = Described({"type": "a", "empty": ""}, ("x", "y"))
+    assert (plain.values("type"), plain.values("empty"), plain.values("other")) == (["a"], [], [])
+    assert (list(plain.values("candidate")), plain.values("paired")) == (["x", "y"], ["no"])
+    own = Described({"candidate": "z", "paired": "maybe"}, ("x", "y"), paired=True)
+    assert (own.values("candidate"), own.values("paired")) == (["z"], ["maybe"])
+    assert Described({}, (), paired=True).values("paired") == ["yes"]
+    assert conditions([" a = x | y , b=z"]) == [Condition(" a = x | y , b=z", (("a", ("x", "y")), ("b", ("z",))))]
+
+
+ROWS = [Described({"a": str(n), "b": "x" if n < 10 else "y"}, (str(n), "z"), paired=n == 3) for n in range(14)]
+
+
+@pytest.mark.parametrize(
+    ("where", "chosen_rows"),
+    [
+        ([], [*range(14)]),
+        (["a=1|2,b=x", "a=13"], [1, 2, 13]),
+        (["paired=yes"], [3]),
+        (["candidate=z,b=y"], [10, 11, 12, 13]),
+    ],
+)
+def test_conditions_choose_rows(where: list[str], chosen_rows: list[int]) -> None:
+    assert [n for n, keep in enumerate(chosen(ROWS, where, "rows")) if keep] == chosen_rows
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("c=1", "rows has no group 'c'; where can name: a, b, candidate, paired"),
+        ("b=q|xx", "rows has nothing with b=q; known: x, y"),
+        ("b=x,a=99", "rows has nothing with a=99; known: 9"),
+        ("a=zz", "rows has nothing with a=zz; known: 0, 1, 10, 11, 12, 13, 2, 3, 4, 5, 6, 7"),
+        ("b=y,a=3", "rows has nothing with b=y,a=3"),
+        (" =x", "where takes key=value parts joined by commas, not '=x'"),
+        ("a=1|", "where takes key=value parts joined by commas, not 'a=1|'"),
+        ("b=x, a", "where takes key=value parts joined by commas, not 'a'"),
+    ],
+)
+def test_what_no_row_meets_is_said_with_what_there_is(where: str, reason: str) -> None:
+    with pytest.raises(EquipoiseError) as error:
+        chosen(ROWS, ["b=x", where], "rows")
+    assert str(error.value) == reason
+
+
+def test_without_conditions_a_dataset_stays_what_it_is() -> None:
+    dataset = open_dataset("builtin")
+    assert select(dataset, []) is dataset
+    assert len(select(dataset, ["paired=yes"]).examples) == len(dataset.examples)

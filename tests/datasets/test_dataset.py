@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,8 +20,9 @@ from equipoise.datasets.dataset import (
     odd_letters,
     repeated,
     third_occupations,
+    union,
 )
-from equipoise.records import DatasetError, Example
+from equipoise.records import DatasetError, Example, SentencePair
 
 BUILTIN = open_dataset("builtin")
 
@@ -100,3 +104,119 @@ def test_candidates_that_begin_with_one_another_are_listed() -> None:
     assert (fault.where, fault.what) == ("e", "'police' begins 'police officer'")
     with pytest.raises(DatasetError, match="repeat"):
         replace(row, candidates=("police", "Police "))
+
+
+ROW = Example("a", "x", ("nurse", "cook"), 0, True, 1, {"type": "t"}, "s")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": "b"},
+        {"text": "y"},
+        {"candidates": ("nurse", "pilot")},
+        {"gold": 1},
+        {"gold": None, "answerable": False},
+        {"answerable": False},
+        {"stereotype": 0},
+        {"stereotype": None},
+        {"groups": {"type": "u"}},
+        {"groups": {}},
+        {"set_id": "z"},
+        {"cluster_id": "z"},
+        {"slots": {"pronoun": "he"}},
+        {"good": 0},
+        {"good": 1},
+        {"pair": SentencePair("x", ("nurse a", "cook a"), ("more", "less"))},
+    ],
+)
+def test_the_hash_follows_every_field(change: dict[str, Any]) -> None:
+    assert Dataset("m", (replace(ROW, **change),)).sha256 != Dataset("m", (ROW,)).sha256
+
+
+def test_the_hash_is_of_json_in_the_order_of_names() -> None:
+    row = replace(ROW, groups={"z": 'ü"', "a": "1"}, slots={"q": "ß"}, good=1)
+    plain = {name: getattr(row, name) for name in ("answerable", "cluster_id", "gold", "good", "id", "set_id", "text")}
+    plain |= {"candidates": list(row.candidates), "groups": dict(row.groups), "pair": None, "slots": dict(row.slots)}
+    text = json.dumps({**plain, "stereotype": 1}, sort_keys=True, ensure_ascii=False)
+    assert Dataset("m", (row,)).sha256 == hashlib.sha256(text.encode()).hexdigest()
+    pair = SentencePair("Ü", ("nurse a", "cook a"), ("more", "less"))
+    inside = {"before": "Ü", "rests": ["nurse a", "cook a"], "sides": ["more", "less"]}
+    paired = json.dumps({**plain, "pair": inside, "stereotype": 1}, sort_keys=True, ensure_ascii=False)
+    assert Dataset("m", (replace(row, pair=pair),)).sha256 == hashlib.sha256(paired.encode()).hexdigest()
+    two = (row, replace(row, id="b"))
+    both = text + text.replace('"id": "a"', '"id": "b"')
+    assert Dataset("m", two).sha256 == hashlib.sha256(both.encode()).hexdigest()
+    assert Dataset("m", two).label == f"m-{Dataset('m', two).sha256[:8]}"
+    assert Dataset("m", two, listed=True).label == "m"
+
+
+def test_errors_name_the_source_where_there_is_one() -> None:
+    with pytest.raises(DatasetError, match=r"^here: holds no sentence$"):
+        Dataset("m", (), source="here")
+    with pytest.raises(DatasetError, match=r"^here: duplicate id 'a'$"):
+        Dataset("m", (ROW, ROW), source="here")
+
+
+def test_sets_are_those_of_several_and_pairs() -> None:
+    pair = SentencePair("x", ("nurse a", "cook a"), ("more", "less"))
+    rows = [replace(ROW, id=id, set_id=set_id) for id, set_id in (("a", "s"), ("b", "s"), ("c", "t"), ("d", "s"))]
+    assert Dataset("m", tuple(rows)).sets == 1
+    assert Dataset("m", (*rows, replace(ROW, id="e", pair=pair), replace(ROW, id="f", pair=pair))).sets == 3
+
+
+def test_a_limit_takes_every_nth_cluster() -> None:
+    rows = tuple(replace(ROW, id=f"{n}", set_id=f"s{n}", cluster_id=f"c{n // 2}") for n in range(20))
+    assert [e.id for e in Dataset("m", rows).limited(3).examples] == ["0", "1", "6", "7", "12", "13"]
+    assert len(Dataset("m", rows).limited(9).examples) == 18 and Dataset("m", rows).limited(10).examples == rows
+
+
+@pytest.mark.parametrize(
+    ("gold", "stereotype", "gender", "candidates", "expected"),
+    [
+        (
+            0,
+            0,
+            "male",
+            ("wizard", "elf"),
+            {"occupation": "wizard", "other": "elf", "stereotype": "pro", "side": "male"},
+        ),
+        (0, 1, "male", ("wizard", "elf"), {"stereotype": "anti", "side": "female"}),
+        (1, 1, "female", ("wizard", "elf"), {"position": "second", "stereotype": "pro", "side": "female"}),
+        (1, 0, "female", ("wizard", "elf"), {"stereotype": "anti", "side": "male"}),
+        (1, 0, "neutral", ("wizard", "elf"), {"stereotype": "anti", "side": None}),
+        (1, None, "male", ("wizard", "elf"), {"stereotype": None, "side": None}),
+        (1, None, "male", ("wizard", "nurse"), {"stereotype": None, "side": "female"}),
+        (
+            2,
+            2,
+            "male",
+            ("wizard", "elf", "orc"),
+            {"position": "third", "other": None, "stereotype": "pro", "side": None},
+        ),
+        (7, None, "male", tuple("abcdefghi"), {"position": "eighth"}),
+        (8, None, "male", tuple("abcdefghi"), {"position": "9"}),
+    ],
+)
+def test_every_group_of_a_pronoun_sentence(
+    gold: int, stereotype: int | None, gender: str, candidates: tuple[str, ...], expected: dict[str, str | None]
+) -> None:
+    groups = gender_groups(kind="k", gender=gender, form="f", candidates=candidates, gold=gold, stereotype=stereotype)
+    assert {name: groups.get(name) for name in expected} == expected
+    assert (groups["type"], groups["gender"], groups["form"]) == ("k", gender, "f")
+
+
+def test_a_third_person_is_a_fault_with_its_word() -> None:
+    (fault,) = third_occupations("f:1", "The nurse told the clerk that the guest and a boy left.", ("nurse", "clerk"))
+    assert fault == Fault("f:1", "third person", "also names the guest, the boy", "not a candidate")
+
+
+def test_counts_are_by_group_in_order_and_unions_keep_each_example_once() -> None:
+    rows = [replace(ROW, id=str(n), groups=g) for n, g in enumerate([{"g": "z"}, {}, {"g": "a"}, {"g": "z"}])]
+    assert list(count_by(rows, "g").items()) == [("", 1), ("a", 1), ("z", 2)]
+    joined = union([("m", rows[:1]), ("n", rows[:1]), ("m", rows[1:]), ("m", rows[::3])])
+    assert {name: [e.id for e in examples] for name, examples in joined.items()} == {
+        "m": ["1", "2", "3", "0"],
+        "n": ["0"],
+    }
+    assert list(joined) == ["m", "n"]

@@ -18,6 +18,7 @@ from equipoise.cache import cache_folder
 from equipoise.cli import app
 from equipoise.datasets import downloads, open_dataset
 from equipoise.datasets.cards import CARDS, Card, CardFile
+from equipoise.datasets.dataset import Fault
 from equipoise.datasets.downloads import fetch, file_faults, find_dataset_folder
 from equipoise.records import DatasetError
 
@@ -266,3 +267,56 @@ def test_bbq_is_fetched_whole_and_found_by_its_name(
     assert file_faults(CARDS["bbq"], find_dataset_folder("bbq")) == []
     dataset = open_dataset("bbq:Religion")
     assert (dataset.name, len(dataset.examples), dataset.sets) == ("bbq-religion", 1200, 600)
+
+
+def test_a_file_may_lie_deep_and_a_fault_says_what_it_is(tmp_path: Path, mirror) -> None:
+    mirror(Behaviour())
+    deep = card(path="a/b/c/one.txt")
+    assert file_faults(deep, tmp_path) == [
+        Fault("a/b/c/one.txt", "missing file", f"is not in {tmp_path}", "read without it")
+    ]
+    fetch(deep, to=tmp_path)
+    assert left(tmp_path) == ["a/b/c/one.txt"]
+    (tmp_path / "a/b/c/one.txt").write_bytes(CONTENT + b"x")
+    assert file_faults(deep, tmp_path) == [
+        Fault("a/b/c/one.txt", "another version", "differs from revision r of h", "read as it is")
+    ]
+    assert deep.size == len(CONTENT) and deep.url(deep.files[0]) == f"{ELSEWHERE}a/b/c/one.txt"
+
+
+def test_a_dataset_that_is_nowhere_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    monkeypatch.delenv("EQUIPOISE_DATA", raising=False)
+    with pytest.raises(DatasetError) as error:
+        find_dataset_folder("genderlex")
+    assert str(error.value) == (
+        "genderlex is not on this machine: run `equipoise data fetch genderlex`, "
+        "or put it into a folder 'gender-ece/data' in the folder that EQUIPOISE_DATA names"
+    )
+    assert downloads.cached_dataset_folder("genderlex") == tmp_path / "datasets" / "gender-ece/data"
+    assert downloads.cached_dataset_folder("other") == tmp_path / "datasets" / "other"
+
+
+@pytest.mark.parametrize(
+    ("mirror_url", "expected"),
+    [("", "https://a.b/c/d"), ("http://m.n", "http://m.n/c/d"), ("https://m.n/x/", "https://m.n/x/c/d")],
+)
+def test_a_mirror_takes_the_place_of_the_host(monkeypatch: pytest.MonkeyPatch, mirror_url: str, expected: str) -> None:
+    monkeypatch.setenv("EQUIPOISE_MIRROR", mirror_url)
+    assert downloads._mirrored("https://a.b/c/d") == expected
+    for bad in ("ftp://a.b/c", "https:///c", "a.b/c"):
+        monkeypatch.setenv("EQUIPOISE_MIRROR", "")
+        with pytest.raises(DatasetError) as error:
+            downloads._mirrored(bad)
+        assert str(error.value) == f"{bad!r} is not an http(s) address; check EQUIPOISE_MIRROR"
+
+
+def test_progress_never_tells_more_than_the_file_has() -> None:
+    told: list[tuple[str, int, int]] = []
+    progress = downloads._Progress(lambda *step: told.append(step), CardFile("a", 10, ""))
+    for size in (4, 4, 4):
+        progress.update(size)
+    progress.reset()
+    progress.update(3)
+    progress.close()
+    assert told == [("a", 4, 10), ("a", 8, 10), ("a", 10, 10), ("a", 3, 10)]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.exposure import TRAINED_ON, exposure_notes, sentence_hash, sentence_of, trained_on
-from equipoise.records import DatasetError
+from equipoise.records import DatasetError, Example
 
 DATASET = open_dataset("builtin").limited(5)
 
@@ -38,3 +40,21 @@ def test_a_note_counts_them_and_names_the_folder(folder: Path, tmp_path: Path) -
 def test_a_folder_that_does_not_say_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="does not say what it was trained on"):
         trained_on(tmp_path, DATASET.examples)
+
+
+def test_a_sentence_is_known_in_any_case_and_by_its_pronoun_alone() -> None:
+    row = Example("a", "She  saw HER nurse when she Left.", ("nurse", "cook"), None, False, None, {}, "a")
+    about_her = replace(row, slots={"pronoun": "she"})
+    assert sentence_of(about_her) == "_ saw her nurse when _ left."
+    assert sentence_of(row) == "she saw her nurse when she left."
+    assert sentence_hash(about_her) == hashlib.sha256(b"_ saw her nurse when _ left.").hexdigest()[:16]
+
+
+def test_notes_count_each_dataset_of_each_folder(folder: Path, tmp_path: Path) -> None:
+    few = replace(DATASET, name="few", examples=DATASET.examples[:2])
+    notes = exposure_notes(["", 7, None, tmp_path / "missing", str(folder), folder], [DATASET, few])
+    told = [
+        f"{folder} was trained on 2 of {count} sentences of {name}" for count, name in ((10, "builtin"), (2, "few"))
+    ]
+    end = ", so their numbers do not show how it treats others"
+    assert notes == [f"{line}{end}" for line in told] * 2

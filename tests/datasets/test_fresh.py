@@ -104,3 +104,25 @@ def test_intervals_say_that_they_are_about_the_population(tmp_path: Path) -> Non
     run = audit("planted", "fresh", limit=60, resamples=20, out=tmp_path / "run", metrics=["flip_rate"])
     assert "drawn at random from 7,168,000; intervals are about all of these" in legend(run)
     assert run.manifest.datasets["fresh"]["population"] == 7_168_000
+
+
+def test_openings_and_endings_are_joined_with_one_comma() -> None:
+    texts = [construction.text for construction in constructions()]
+    assert not any(re.search(r",,|, ,| ,|  ", text) for text in texts)
+    assert all(text.count("{first}") == text.count("{second}") == 1 for text in texts)
+    assert all(text.index("{first}") < text.index("{second}") for text in texts)
+
+
+def test_more_than_can_be_made_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equipoise.datasets.fresh.TRIES", 0)
+    with pytest.raises(
+        DatasetError,
+        match=r"^fresh cannot make 1,000 different sentences of a type with these pronouns; ask for fewer$",
+    ):
+        load_fresh(count=2000)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 10])
+def test_half_are_resolvable_and_the_odd_one_too(count: int) -> None:
+    kinds = Counter(example.groups["type"] for example in load_fresh(count=count).examples)
+    assert kinds == Counter({"type2": 2 * ((count + 1) // 2), "type1": 2 * (count // 2)}) - Counter()

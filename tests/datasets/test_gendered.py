@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from equipoise.datasets import open_dataset
-from equipoise.datasets.gendered import CONTROL, IDENTITY, MARKERS, load_gendered
+from equipoise.datasets.gendered import CONTROL, IDENTITY, MARKERS, load_gendered, pairs
 from equipoise.datasets.markers import choose, read_markers
 from equipoise.datasets.pronouns import gender_of
 from equipoise.records import DECIDED, DatasetError, Example
@@ -88,3 +88,21 @@ def test_the_control_is_a_spread_of_forty_sets() -> None:
     assert {example.groups["clue"] for example in control.examples} == clues - {IDENTITY}
     with pytest.raises(DatasetError, match="one part, control"):
         open_dataset("gendered:other")
+
+
+def test_words_that_begin_one_another_are_never_a_pair() -> None:
+    words = {"male": ["Prince", "host", "man"], "female": ["princess", "Hostess", "manager", "wife"]}
+    made = list(pairs(words, 12, 0))
+    starts = [(p["male"].lower(), p["female"].lower()) for p in made]
+    assert made and not any(woman.startswith(man) or man.startswith(woman) for man, woman in starts)
+    turned = [
+        {"male": p["female"], "female": p["male"]}
+        for p in pairs({"male": words["female"], "female": words["male"]}, 12, 0)
+    ]
+    assert turned and not any(p["female"].lower().startswith(p["male"].lower()) for p in turned)
+    assert [len(list(pairs(words, count, place))) for count in (1, 2, 3) for place in (0, 1)] == [1, 1, 2, 2, 3, 3]
+
+
+def test_a_part_that_is_unknown_is_refused() -> None:
+    with pytest.raises(DatasetError, match=r"^gendered has one part, control, not 'all'$"):
+        load_gendered("all")

@@ -214,3 +214,56 @@ def test_a_limit_before_marking_keeps_the_same_sentences_as_one_after() -> None:
 def test_a_marked_dataset_names_the_source_of_its_sentences(source: str, told: str) -> None:
     how = recipe(augmentations=["R"], attributes=["age"])
     assert identity_dataset(Dataset("mine", (BAKER,), source=source), how).source == told
+
+
+def test_what_cannot_be_marked_is_left_out_with_its_reason_in_order() -> None:
+    good = Example("a", "The nurse met the cook and he left.", ("nurse", "cook"), 0, True, None, {}, "a")
+    rows = [
+        good,
+        replace(good, id="b", set_id="b", gold=None, answerable=False, candidates=("nurse", "cook", "guard")),
+        replace(good, id="c", set_id="c", candidates=("nurse", "cook", "he")),
+        replace(good, id="d", set_id="d", candidates=("nurse", "pilot")),
+    ]
+    made = identity_dataset(Dataset("mine", tuple(rows), licence="CC0"), recipe(attributes=["age"]))
+    assert [(fault.where, fault.kind, fault.what, fault.handling) for fault in made.faults] == [
+        ("b", "cannot be marked", "has no referent on record", "left out"),
+        ("c", "cannot be marked", "has 3 candidates, not two", "left out"),
+        ("d", "cannot be marked", "does not name both candidates", "left out"),
+    ]
+    assert {example.cluster_id for example in made.examples} == {"a"}
+    assert (made.name, made.source, made.licence) == ("winoidentity-mine", "mine, with markers", "CC0")
+    with pytest.raises(DatasetError, match=r"^mine: no sentence has a referent on record, so none can be marked$"):
+        identity_dataset(Dataset("mine", tuple(rows[1:])), recipe())
+    with pytest.raises(DatasetError, match=r"^example b: has no referent on record$"):
+        list(augment(rows[1], recipe()))
+    with pytest.raises(DatasetError, match=r"^example d: does not name 'pilot'$"):
+        list(augment(rows[3], recipe()))
+    for choice in ({"augmentations": ()}, {"attributes": ()}):
+        with pytest.raises(DatasetError, match=r"^at least one augmentation and one attribute are needed$"):
+            recipe(**choice)
+    with pytest.raises(DatasetError, match=r"^unknown augmentation 'X'; known: R, NR, C$"):
+        recipe(augmentations=("R", "X"))
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("Nurse and cook met.", ("Old nurse and cook met.", "Nurse and old cook met.")),
+        (
+            "An  nurse saw a cook; the nurse left.",
+            ("An  old nurse saw a cook; the nurse left.", "An  nurse saw an old cook; the nurse left."),
+        ),
+        (
+            "A Nurse saw the non-nurse COOK.",
+            ("An old Nurse saw the non-nurse COOK.", "A Nurse saw the non-nurse old COOK."),
+        ),
+        ("COOK met nurse.", ("COOK met old nurse.", "old COOK met nurse.")),
+    ],
+)
+def test_a_marker_goes_before_the_first_mention_and_its_article_fits(text: str, marked: tuple[str, str]) -> None:
+    row = Example("a", text, ("nurse", "cook"), 0, True, None, {}, "a")
+    how = recipe(attributes=["age"], augmentations=("R", "NR"))
+    old = [e for e in augment(row, how) if e.groups.get("marker") == "old"]
+    assert tuple(example.text for example in old) == marked
+    assert [e.slots for e in old] == [{marked_slot(0): "old nurse"}, {marked_slot(1): "old cook"}]
+    assert [(e.id, e.set_id) for e in old] == [("a+R-old", "a+R-old"), ("a+NR-old", "a+NR-old")]

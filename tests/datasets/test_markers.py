@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.datasets.markers import read_markers
+from equipoise.datasets.markers import choose, read_markers
 from equipoise.records import DatasetError
 
 
@@ -62,3 +62,89 @@ def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, text: str, says: str
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="cannot be read"):
         read_markers(tmp_path / "none.toml")
+
+
+SECTION = """[age]
+privileged = ["young", "middle-aged"]
+disadvantaged = ["old", "elderly"]
+contrasts = [["young", "old"], ["elderly", "young"]]
+a = ["elderly"]
+an = ["young"]
+"""
+
+
+def test_contrasts_go_both_ways_and_articles_follow_the_lists(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(SECTION)
+    (age,) = read_markers(path).values()
+    words = {word: [other.word for other in others] for word, others in age.contrasts.items()}
+    assert words == {"young": ["old", "elderly"], "middle-aged": [], "old": ["young"], "elderly": ["young"]}
+    assert [(m.word, m.attribute, m.side, m.article) for m in age.markers] == [
+        ("young", "age", "privileged", "an"),
+        ("middle-aged", "age", "privileged", "a"),
+        ("old", "age", "disadvantaged", "an"),
+        ("elderly", "age", "disadvantaged", "a"),
+    ]
+    crossed = {word: [other.word for other in others] for word, others in age.crossed().contrasts.items()}
+    assert crossed == {
+        "young": ["old", "elderly"],
+        "middle-aged": ["old", "elderly"],
+        "old": ["young", "middle-aged"],
+        "elderly": ["young", "middle-aged"],
+    }
+    assert age.demographic and age.crossed().name == "age"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[age\n", "mine.toml:1: is not TOML (Expected ']' at the end of a table declaration (at line 1, column 5))"),
+        ("[age]\n\nx = \n", "mine.toml:3: is not TOML (Invalid value (at line 3, column 5))"),
+        ("", "mine.toml: names no attribute; write a section such as [age]"),
+        ("# note\nage = 3\n", "mine.toml:2: 'age' is outside of a section; write [age] and its words below"),
+        ("[age]\nold = 1\n", "mine.toml:2: 'old' is not one of privileged, disadvantaged, neutral, contrasts, a, an"),
+        (
+            "# x\n[age] # y\nprivileged = ['a']\nneutral = ['b']\n",
+            "mine.toml:4: [age] has neutral words and sides; it can have one or the other",
+        ),
+        ("[x]\nneutral=['b']\n['age']\nprivileged = ['a']\n", "mine.toml:3: [age] has no disadvantaged words"),
+        ('["age"]\ndisadvantaged = ["a"]\n', "mine.toml:1: [age] has no privileged words"),
+        ("[age]\n", "mine.toml:1: [age] has no privileged words"),
+        ("[age]\nneutral = []\n", 'mine.toml:2: neutral must be a list of words such as ["young"]'),
+        ("[age]\nneutral = 'x'\n", 'mine.toml:2: neutral must be a list of words such as ["young"]'),
+        ("[age]\nneutral = ['x']\na = 'x'\n", 'mine.toml:3: a must be a list of words such as ["young"]'),
+        ("[age]\nneutral = ['x', 3]\n", "mine.toml:2: 3 among the neutral words is not a word"),
+        ("[age]\nneutral = ['x', ' ']\n", "mine.toml:2: ' ' among the neutral words is not a word"),
+        ("[age]\nneutral = ['a  b']\n", "mine.toml:2: 'a  b' among the neutral words is not a word"),
+        ("[age]\nneutral = ['x',\n'y',\n'X']\n", "mine.toml:4: duplicate 'X' in [age]"),
+        ("[age]\nneutral = ['x',\n'y',\n'x']\n", "mine.toml:4: duplicate 'x' in [age]"),
+        ("[age]\nneutral = ['x']\n[race]\nneutral = ['X']\n", "mine.toml:4: 'X' is in 'age' too"),
+        (SECTION.replace('["young", "old"]', '"young"'), "mine.toml:4: contrasts must be pairs of words such as"),
+        (SECTION.replace('["young", "old"]', '["young"]'), "mine.toml:4: contrasts must be pairs of words such as"),
+        (SECTION.replace('["young", "old"]', '["young", "ill"]'), "mine.toml:4: 'ill' among the contrasts is not a"),
+        (
+            SECTION.replace('["young", "old"]', '["elderly", "old"]'),
+            "mine.toml:4: 'elderly' and 'old' are on the same side",
+        ),
+    ],
+)
+def test_every_fault_of_a_file_is_named_with_its_line(tmp_path: Path, content: str, reason: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(content)
+    with pytest.raises(DatasetError) as error:
+        read_markers(path)
+    assert str(error.value).startswith(reason)
+
+
+def test_attributes_are_chosen_by_name_or_those_with_sides(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("[\"body type\"]\nneutral = ['x']\n" + SECTION)
+    known = read_markers(path)
+    assert [a.name for a in choose(known, None, crossed=False)] == ["age"]
+    assert [a.name for a in choose({"body type": known["body type"]}, None, crossed=False)] == ["body type"]
+    assert [a.name for a in choose(known, [" Body_Type", "age", "age"], crossed=False)] == ["body type", "age"]
+    assert choose(known, ["age"], crossed=True) == [known["age"].crossed()] != choose(known, ["age"], crossed=False)
+    with pytest.raises(DatasetError, match=r"^unknown attribute 'agee'; did you mean 'age'\?$"):
+        choose(known, ["agee"], crossed=False)
+    with pytest.raises(DatasetError, match=r"^unknown attribute 'zzz'; known: body type, age$"):
+        choose(known, ["zzz"], crossed=False)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.datasets import open_dataset
-from equipoise.datasets.neutral import family, row_name
+from equipoise.datasets.neutral import family, neutralised, row_name
 from equipoise.datasets.occupations import named
 from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError
@@ -93,3 +94,79 @@ def test_rows_are_named_without_their_dataset() -> None:
     assert row_name("genderlex-00017", "genderlex") == row_name("genderlex-someone-00017", "genderlex-someone")
     assert row_name("genderlex-00017", "genderlex-someone") == "00017"
     assert (family("genderlex-person"), family("winobias")) == ("genderlex", "winobias")
+
+
+TABLE = [
+    {
+        "text": "An engineer met the nurse, who saw that she left the engineer.",
+        "pronoun": "she",
+        "candidates": "engineer|nurse",
+        "gold": "nurse",
+    },
+    {
+        "text": "An engineer met the nurse, who saw that he left the engineer.",
+        "pronoun": "he",
+        "candidates": "engineer|nurse",
+        "gold": "nurse",
+    },
+    {
+        "text": "The engineer met the wizard as he ran.",
+        "pronoun": "he",
+        "candidates": "wizard|engineer",
+        "gold": "wizard",
+    },
+    {
+        "text": "The engineer met the wizard as she ran.",
+        "pronoun": "she",
+        "candidates": "wizard|engineer",
+        "gold": "wizard",
+    },
+    {"text": "The elf met the wizard as she sat.", "pronoun": "she", "candidates": "wizard|elf"},
+    {"text": "The person met the nurse as she sat.", "pronoun": "she", "candidates": "person|nurse"},
+    {
+        "text": "The Nurse met a co-nurse; The NURSE and Nurse met as she sat with the cook.",
+        "pronoun": "she",
+        "candidates": "nurse|cook",
+        "gold": 1,
+    },
+    {"text": "We saw the cook as she sat.", "pronoun": "she", "candidates": "nurse|cook", "gold": "nurse"},
+]
+PAIRS = [
+    {"sent_more": "The fashion designer met him.", "sent_less": "The fashion designer met her.", "y": 1},
+    {"sent_more": "We met him, the nurse.", "sent_less": "We met her, the nurse.", "y": 1},
+    {"sent_more": "The nurse saw the cook and met him.", "sent_less": "The nurse saw the cook and met her.", "y": 1},
+    {"sent_more": "A nurse met him.", "sent_less": "A nurse met her.", "y": 0},
+]
+
+
+@pytest.mark.parametrize("word", ["person", "someone"])
+def test_neutral_sentences_and_what_has_none_are_as_they_were_kept(word: str) -> None:
+    told = []
+    for rows in (TABLE, PAIRS):
+        changed = neutralised(open_dataset(rows), word)
+        told += [
+            changed.name,
+            changed.source,
+            changed.examples,
+            [f for f in changed.faults if f.kind == "no neutral form"],
+        ]
+    assert_kept(f"datasets/neutral-{word}", *told)
+
+
+def test_a_dataset_without_an_occupation_is_refused() -> None:
+    with pytest.raises(DatasetError, match=r"^data: no sentence has an occupation that 'person' could stand for$"):
+        neutralised(open_dataset(TABLE[4:5]), "person")
+
+
+@pytest.mark.parametrize(
+    ("id", "dataset", "row"),
+    [
+        ("d-1", "d", "1"),
+        ("d-1", "d-person", "1"),
+        ("d-person-1", "d-person", "1"),
+        ("e-1", "d", "e-1"),
+        ("d1", "d", "d1"),
+    ],
+)
+def test_a_row_is_named_without_its_dataset(id: str, dataset: str, row: str) -> None:
+    assert row_name(id, dataset) == row

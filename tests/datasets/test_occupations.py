@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 
-from equipoise.datasets.occupations import OCCUPATIONS, mentions, side, stereotyped, third_occupations, third_people
+from equipoise.datasets.occupations import (
+    OCCUPATIONS,
+    mentions,
+    named,
+    people,
+    phrases,
+    side,
+    stereotyped,
+    third_occupations,
+    third_people,
+    workforce_imbalance,
+)
 
 
 def test_there_are_forty_half_of_them_each_side_and_the_side_follows_the_share() -> None:
@@ -96,3 +109,46 @@ def test_texts_in_ascii_are_searched_as_all_others_are(text: str, candidates: se
     assert mentions(text) == mentions(f"{text} é")
     for found in (third_people, third_occupations):
         assert found(text, [*candidates]) == found(f"{text} é", [*candidates])
+
+
+SENTENCES = (
+    "The nurse thanked the driver before she left.",
+    "A Marine Biologist met the CEO, and drivers sang with the nurses.",
+    "The fashion designer drew an app for the person.",
+    "Someone told the head cook that the sous chef was ill.",
+    "The very kind old engineer wept.",
+    "the designer saw the designer",
+    "Yesterday the architect and the surgeon met.",
+    "Yesterday evening the architect sang.",
+    "The naïve COOK and the co-writer met the writer's aunt.",
+    "An accountant told another kind patient that the patient records and the customer were here.",
+    "Each child saw one neighbor, one neighbour and the customer service.",
+    "The VP of sales and a TV host met this guest, that Boss and the guest list.",
+    "Salespeople and secretaries met a salesperson.",
+    "We sang.",
+    "",
+)
+
+
+def test_whom_a_sentence_names_is_as_it_was_kept() -> None:
+    said = {
+        sentence: {
+            "mentions": [tuple(m) for m in mentions(sentence)],
+            "with plurals": [tuple(m) for m in mentions(sentence, plurals=True)],
+            "phrases": [tuple(m) for m in phrases(sentence)],
+            "people": [tuple(m) for m in people(sentence)],
+            "about": named(sentence),
+            "third": third_occupations(sentence, ("Nurse", "cook")),
+            "third with plurals": third_occupations(sentence, ("nurse",), plurals=True),
+            "third people": third_people(sentence, ("Guest", "aunt")),
+        }
+        for sentence in SENTENCES
+    }
+    assert_kept("datasets/named", said)
+
+
+def test_the_imbalance_of_an_occupation_is_its_distance_from_half() -> None:
+    shares = {name: known.female_share for name, known in OCCUPATIONS.items()}
+    values = workforce_imbalance(np.array([*shares, "astronaut", "Nurse"], dtype=object))
+    assert values[:40].tolist() == pytest.approx([abs(share - 50) / 50 for share in shares.values()])
+    assert np.isnan(values[40:]).all() and values[list(shares).index("nurse")] == pytest.approx(0.8)

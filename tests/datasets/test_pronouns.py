@@ -11,6 +11,7 @@ from equipoise.datasets.pronouns import (
     FORMS,
     KNOWN,
     PRONOUNS,
+    PronounSet,
     find_pronoun,
     form_of,
     forms_of,
@@ -19,6 +20,8 @@ from equipoise.datasets.pronouns import (
     pronoun_in_form,
     pronoun_sets,
     pronouns_in,
+    read_pronouns,
+    side_words,
 )
 from equipoise.records import DatasetError
 
@@ -118,3 +121,83 @@ def test_a_neopronoun_in_a_row_needs_no_group(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("text,pronoun,candidates\nThe cook saw the pilot and xe ran.,xe,cook|pilot\n")
     assert open_dataset(path).examples[0].groups["gender"] == "xe"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[ve]\n", "mine.toml: [ve] needs a word as object, not ''"),
+        ("[ve]\nobject = 'ver'\n", "mine.toml: [ve] needs a word as possessive, not ''"),
+        ("[ve]\nobject = 'a b'\n", "mine.toml: [ve] needs a word as object, not 'a b'"),
+        (
+            "['v e']\nobject = 'a'\npossessive = 'b'\nreflexive = 'c'\n",
+            "mine.toml: [v e] needs a word as subject, not 'v e'",
+        ),
+        ("[ve]\nz = 1\na = 2\n", "mine.toml: [ve] has 'a'; it can have object, possessive, reflexive, group, plural"),
+        ("ve = 3\n", "mine.toml: 've' is not a section such as [xe]"),
+    ],
+)
+def test_every_fault_of_a_file_is_named(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(DatasetError) as error:
+        read_pronouns("mine.toml", content)
+    assert str(error.value) == message
+
+
+def test_a_set_of_a_file_is_in_lower_case_with_its_group() -> None:
+    text = "[Ve]\nobject = 'VER'\npossessive = 'Vis'\nreflexive = 'verSelf'\n"
+    assert read_pronouns("f", text) == {"Ve": PronounSet("ve", "ver", "vis", "verself", "Ve")}
+    more = read_pronouns("f", text + "group = 'v'\nplural = true\n")["Ve"]
+    assert (more.group, more.plural, more.words) == ("v", True, ("ve", "ver", "vis", "verself"))
+    assert KNOWN["she"].words == ("she", "her", "herself")
+    with pytest.raises(
+        DatasetError, match=r"^unknown form 'dative'; forms are subject, object, possessive, reflexive$"
+    ):
+        more.in_form("dative")
+
+
+@pytest.mark.parametrize(
+    ("names", "subjects"),
+    [
+        (["he", " she ", ""], ["he", "she"]),
+        (["HE/him/HIS/himself", "she"], ["he", "she"]),
+        (["he", "he", "she"], ["he", "she"]),
+        (["he", "ve/ver/vis/verself"], ["he", "ve"]),
+    ],
+)
+def test_sets_are_named_or_written_out(names: list[str], subjects: list[str]) -> None:
+    assert [chosen.subject for chosen in pronoun_sets(names)] == subjects
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (["he"], "at least two different pronouns are needed to compare, not he"),
+        (["he", "he"], "at least two different pronouns are needed to compare, not he, he"),
+        (["ve/a/b/c", "ve/d/e/f"], "at least two different pronouns are needed to compare, not ve/a/b/c, ve/d/e/f"),
+        (["he", "he/him/his/hisself"], None),
+        (
+            ["he", "a/b/c"],
+            "unknown pronouns 'a/b/c'; known: he, she, they, xe, ze, ey, fae, subject/object/possessive/reflexive",
+        ),
+        (["he", "a/b/c/d e"], "unknown pronouns 'a/b/c/d e'; known:"),
+    ],
+)
+def test_too_few_or_unknown_sets_are_refused(names: list[str], reason: str | None) -> None:
+    if reason is None:
+        assert [chosen.group for chosen in pronoun_sets(names)] == ["male", "he"]
+        return
+    with pytest.raises(DatasetError) as error:
+        pronoun_sets(names)
+    assert str(error.value).startswith(reason)
+
+
+def test_sides_are_words_and_other_words_stay() -> None:
+    assert side_words("male|female|robot", "possessive") == ["his", "her", "robot"]
+    assert side_words("male|x", "nothing") == ["male", "x"]
+    assert [group_of(word) for word in (" HER ", "xemself", "")] == ["female", "xe", None]
+    assert [found.word for found in pronouns_in("He-man, the he. HERS! Theirs themselves")] == [
+        "he",
+        "hers",
+        "theirs",
+        "themselves",
+    ]

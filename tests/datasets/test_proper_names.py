@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.datasets.proper_names import are_names, names_in
 
@@ -40,3 +41,26 @@ def test_names_are_found_in_order(sentence: str, names: list[str]) -> None:
 )
 def test_candidates_are_names_where_the_text_writes_them_so(text: str, candidates: list[str], named: bool) -> None:
     assert are_names(text, candidates) is named
+
+
+NAMED = (
+    "Dr. Anna Reed met Mr Paul in Berlin.",
+    "Mr. met Dr. Who on Monday. Uncle Bob came.",
+    "The Anna sang; my Paul and that Emily left.",
+    "In May, Anna-Lena O'Neill’s dog saw Ünal.",
+    "ANNA met B. Reed Smith, Esq.",
+    "Anna. Paul Reed. From Paul near Rome Anna left.",
+    "Anna  Reed and Anna\tReed.",
+    "anna met 3 Pauls and _Reed.",
+    "Anna met Anna and Anna Reed.",
+    "Lady Gaga, Sir, prof. Smith",
+    "",
+)
+
+
+def test_names_in_every_place_are_as_they_were_kept() -> None:
+    told = {text: [names_in(text), are_names(text, ("Anna",)), are_names(text, ("Anna", "Paul"))] for text in NAMED}
+    assert_kept("datasets/names", told)
+    assert not are_names("Anna", ()) and are_names("Anna", ("Anna",)) and not are_names("The Anna", ("Anna",))
+    assert not are_names("Annabel", ("Anna",)) and not are_names("Anna met the Anna", ("Anna",))
+    assert not are_names("anna", ("anna",)) and are_names("Anna and Paul", ("Paul", "Anna"))

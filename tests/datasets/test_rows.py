@@ -12,6 +12,8 @@ import pytest
 
 import equipoise
 from equipoise.datasets import open_dataset
+from equipoise.datasets.dataset import Fault
+from equipoise.datasets.rows import READERS, read_rows, read_text, rows_in_memory
 from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError, EquipoiseError
 
@@ -92,3 +94,139 @@ def test_rows_before_the_header_of_a_sheet_are_passed_over_and_lines_are_those_o
         "The nurse met the cook because she was late.",
     ]
     assert dataset.sets == 1
+
+
+def read(folder: Path, name: str, content: bytes | str) -> Any:
+    """Return what a file holds as columns, lines with cells and blank lines, or why it is refused."""
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    try:
+        table = read_rows(path)
+    except DatasetError as error:
+        return str(error)
+    return table.columns, [(row.line, row.cells) for row in table.rows], table.blank
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.csv", " a ,b\n1, x \n", (("a", "b"), [(2, {"a": "1", "b": " x "})], ())),
+        ("a.CSV", "a;b\n1;2,5\n", (("a", "b"), [(2, {"a": "1", "b": "2,5"})], ())),
+        ("a.csv", "a\tb\n1\t2\n", (("a", "b"), [(2, {"a": "1", "b": "2"})], ())),
+        ("a.csv", "a;b,c\n1;2,3\n", (("a;b", "c"), [(2, {"a;b": "1;2", "c": "3"})], ())),
+        ("a.tsv", "a;b\tc\n1\t2\n", (("a;b", "c"), [(2, {"a;b": "1", "c": "2"})], ())),
+        ("a.tsv", "a;b\n1\n", (("a;b",), [(2, {"a;b": "1"})], ())),
+        (
+            "a.csv",
+            '\n ,\n"a\nx",b\n"1\n2",3\n\n4,5\n,\n',
+            (("a\nx", "b"), [(5, {"a\nx": "1\n2", "b": "3"}), (8, {"a\nx": "4", "b": "5"})], (7,)),
+        ),
+        ("a.csv", b"\xef\xbb\xbfa,b\n\xc3\xbc,2\n", (("a", "b"), [(2, {"a": "ü", "b": "2"})], ())),
+        ("a.csv", "a,b\nü,2\n".encode("utf-16"), (("a", "b"), [(2, {"a": "ü", "b": "2"})], ())),
+        ("a.jsonl", '\n{"a": 1}\n \n{"b": "x\u2028y"}\n', (("a", "b"), [(2, {"a": 1}), (4, {"b": "x\u2028y"})], ())),
+        ("a.ndjson", '{"a": 1}\n{"a": null}\n{"a": 2}\n{"a": " "}\n', (("a",), [(1, {"a": 1}), (3, {"a": 2})], (2,))),
+        ("a.json", ' [{"a": 1},\n {"b": [2]}]', (("a", "b"), [(1, {"a": 1}), (2, {"b": [2]})], ())),
+        ("a.json", '{"a": 0}', (("a",), [(1, {"a": 0})], ())),
+        ("a.csv", "", "a.csv: is empty"),
+        ("a.csv", " \n ", "a.csv: is empty"),
+        ("a.csv", "a,b\n,\n", "a.csv: holds no row"),
+        ("a.csv", "a,b\n", "a.csv: holds no row"),
+        ("a.csv", "a, a\n1,2\n", "a.csv: duplicate column 'a'"),
+        ("a.csv", "a,b\n1\n", "a.csv:2: has 1 cells, but the header has 2"),
+        ("a.csv", 'a,b\n\n1,"2\n', "a.csv:3: is not well-formed (unexpected end of data)"),
+        ("a.csv", 'a,b\n1,"2"x\n', "a.csv:2: is not well-formed (',' expected after '\"')"),
+        ("a.csv", b"a,b\n1,2\n\xe9,1\n", "a.csv:3: byte 0xe9 is not UTF-8 text"),
+        ("a.csv", b"\xef\xbb\xbfa,b\n\xe9,1\n", "a.csv:2: byte 0xe9 is not UTF-8 text"),
+        (
+            "a.csv",
+            ("text,b\n" + "1,2\n" * 9).encode("utf-16-le"),
+            "a.csv: looks like UTF-16 without a byte-order mark; save it as UTF-8",
+        ),
+        (
+            "a.csv",
+            "a,b\n" + "x" * 200_000 + ",1\n",
+            "a.csv:2: has a cell of more than 131,072 characters; is a quote missing?",
+        ),
+        ("a.jsonl", '{"a": 1}\n{"a"\n', "a.jsonl:2: is not JSON (Expecting ':' delimiter at column 5)"),
+        ("a.json", '[{"a": 1},\n\n {"b"}]', "a.json:3: is not JSON (Expecting ':' delimiter at column 6)"),
+        ("a.jsonl", "3\n", "a.jsonl:1: is not a JSON object with the columns as keys"),
+        ("a.json", '[{"a": 1}, 3]', "a.json:2: is not a JSON object with the columns as keys"),
+        ("a.parquet", "x", None),
+        ("a.xlsx", "x", "a.xlsx: cannot be read as an Excel file (BadZipFile)"),
+        ("a.ods", "x", "a.ods: .ods files are not read; save it as .xlsx or .csv"),
+        ("a.txt", "x", "a.txt: is not a table that can be read; known file endings: " + ", ".join(READERS)),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else None,
+)
+def test_a_file_is_read_or_refused(tmp_path: Path, name: str, content: bytes | str, expected: Any) -> None:
+    got = read(tmp_path, name, content)
+    if expected is None:
+        assert got.startswith(f"{name}: cannot be read as Parquet (") and "\n" not in got
+    else:
+        assert got == expected
+
+
+def test_deep_json_is_refused_by_its_line(tmp_path: Path) -> None:
+    got = read(tmp_path, "a.jsonl", '{"a": 1}\n{"a": ' + "[" * 200_000)
+    assert got.startswith("a.jsonl:2: is not JSON that can be read (")
+
+
+def test_a_missing_file_is_refused_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"a\.csv: cannot be read: No such file or directory$"):
+        read_rows(tmp_path / "a.csv")
+    with pytest.raises(DatasetError, match=r"a\.txt: cannot be read: No such file or directory$"):
+        read_text(tmp_path / "a.txt")
+
+
+def test_zeros_in_a_text_make_it_utf_16_from_six_on(tmp_path: Path) -> None:
+    for zeros, seen in ((5, False), (6, True)):
+        path = tmp_path / "a.txt"
+        path.write_bytes(b"a\0" * zeros + b"plain")
+        if seen:
+            with pytest.raises(DatasetError, match="looks like UTF-16"):
+                read_text(path)
+        else:
+            assert read_text(path) == "a\0" * zeros + "plain"
+    path.write_bytes(b"\0\0" * 50)
+    assert read_text(path) == "\0" * 100
+    path.write_bytes(b"\0a" * 6)
+    with pytest.raises(DatasetError, match="looks like UTF-16"):
+        read_text(path)
+
+
+def test_a_sheet_is_the_first_with_something_and_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
+    book = importlib.import_module("openpyxl").Workbook()
+    book.active.append((None, " "))
+    second, third = book.create_sheet("second"), book.create_sheet("third")
+    for row in ((" a ", None, 7), (1, 2), (None, 5, " "), (3, 4, 5)):
+        second.append(row)
+    third.append(("x",))
+    book.save(tmp_path / "a.xlsx")
+    table = read_rows(tmp_path / "a.xlsx")
+    assert (table.columns, table.blank, table.source) == (("a", "7"), (3,), str(tmp_path / "a.xlsx"))
+    assert [(row.line, row.cells) for row in table.rows] == [(2, {"a": 1, "7": None}), (4, {"a": 3, "7": 5})]
+    fault = Fault("a.xlsx:3", "blank row", "has no cell with text", "left out")
+    assert table.blank_faults == [fault]
+    second.append(("a", "b"))
+    empty = importlib.import_module("openpyxl").Workbook()
+    empty.save(tmp_path / "b.xlsx")
+    with pytest.raises(DatasetError, match=r"^b\.xlsx: is empty$"):
+        read_rows(tmp_path / "b.xlsx")
+
+
+def test_rows_in_memory_have_plain_cells_and_all_columns() -> None:
+    data = [{"a": np.int64(3), 7: np.array([1, 2])}, {"b": pd.NaT, "a": pd.NA, "c": None}, {}]
+    table = rows_in_memory(data)
+    assert (table.file, table.columns, table.path, table.source) == ("data", ("a", "7", "b", "c"), None, "in memory")
+    assert [(row.line, row.cells) for row in table.rows] == [
+        (1, {"a": 3, "7": [1, 2]}),
+        (2, {"b": None, "a": None, "c": None}),
+        (3, {}),
+    ]
+    with pytest.raises(DatasetError, match=r"^data: the column 'x' is missing; it has a, 7, b, c$"):
+        table.need("a", "x")
+    assert table.parsed(lambda where, number, cells: (where, number, len(cells))) == [
+        ("data:1", 1, 2),
+        ("data:2", 2, 3),
+        ("data:3", 3, 0),
+    ]

@@ -74,3 +74,55 @@ def test_a_model_that_is_right_and_treats_all_alike_has_ucerf_1(tmp_path) -> Non
     for task in ("next-word", "mcq"):
         assert rows[task, "ucerf", "type=resolvable"] == rows[task, "accuracy", "all"] == pytest.approx(1)
     assert len(run.outcomes["probs"].iloc[-1]) == 2  # no "None of the above"
+
+
+@pytest.mark.parametrize(
+    ("text", "broken"),
+    [
+        ("{person} smiled all day long.", []),
+        ("{person} smiled all day.", ["has 4 words"]),
+        (f"{{person}} smiled{' very' * 17} much.", []),
+        (f"{{person}} smiled{' very' * 18} much.", ["has 21 words"]),
+        ("It smiled all day long.", ["has 0 slots for the person"]),
+        ("{person} and {person} smiled all day.", ["has 2 slots for the person"]),
+        ("{person} saw his old dog.", ["has the pronoun 'his', which may not fit every person"]),
+        ("{person} met a young man today.", ["says 'man' besides the person"]),
+        (
+            "{person} saw the Mosque and church.",
+            ["says 'mosque' besides the person", "says 'church' besides the person"],
+        ),
+        ("{person} smiled all day long", ["does not end with a full stop"]),
+    ],
+)
+def test_every_rule_of_a_sentence_is_checked(text: str, broken: list[str]) -> None:
+    rules = [fault for fault in sentiment_faults([MoodSentence("s", "positive", text)]) if fault.kind == "rule"]
+    assert [fault.what for fault in rules] == broken
+    assert all((fault.where, fault.handling) == ("s", "kept") for fault in rules)
+
+
+def test_moods_begin_alike_and_are_equally_many() -> None:
+    def faults(*rows: tuple[str, str]) -> list[tuple[str, str, str]]:
+        sentences = [MoodSentence(str(n), mood, text) for n, (mood, text) in enumerate(rows)]
+        return [(f.where, f.kind, f.what) for f in sentiment_faults(sentences)]
+
+    texts = ("{person} came to us %s today.", "Today %s we met {person} there.")
+    even = [(mood, text % mood[:3]) for mood in ("positive", "negative", "neutral") for text in texts]
+    assert faults(*even) == []
+    odd = ("sentiment.csv", "balance", "2 sentences are negative, 1 of them begin with the person")
+    assert odd not in faults(*even)
+    many = faults(*even, ("negative", texts[0] % "neg"))
+    assert many == [
+        ("sentiment.csv", "repeated", "2 sentences are '{person} came to us neg today.'"),
+        ("sentiment.csv", "balance", "2 sentences are positive, 1 of them begin with the person"),
+        ("sentiment.csv", "balance", "3 sentences are negative, 2 of them begin with the person"),
+        ("sentiment.csv", "balance", "2 sentences are neutral, 1 of them begin with the person"),
+    ]
+    changed = [*even[:2], ("negative", texts[0] % "xx"), *even[2:3], *even[4:]]
+    assert faults(*changed) == [
+        ("sentiment.csv", "balance", "2 sentences are negative, 2 of them begin with the person")
+    ]
+    assert ("7", "rule", "has the mood 'glum'") in faults(*even, *even[:1], ("glum", "{person} came to our house."))
+
+
+def test_a_sentence_begins_with_a_capital_whoever_it_is_about() -> None:
+    assert MoodSentence("s", "positive", "{person} saw {person}.").about("the cook") == "The cook saw the cook."

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
-from equipoise.papers.experiments import PAPERS, write_suite
+from equipoise.options import RunOptions
+from equipoise.papers.experiments import PAPERS, WRITTEN, Reduction, write_suite
 from equipoise.papers.published import published
 from equipoise.records import EquipoiseError
 from equipoise.suites.cells import cells
+from equipoise.suites.suite_file import Model
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -49,3 +53,45 @@ def test_what_a_user_changes_in_the_file_stays(tmp_path: Path) -> None:
 def test_an_unknown_paper_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EquipoiseError, match="unknown paper 'ucref'; did you mean 'ucerf'"):
         write_suite("ucref", ["smollm2"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("reduction", "limit", "expected"),
+    [
+        (Reduction("d", "t", 5), 100, "limit = 20\n"),
+        (Reduction("d", "t", 5), 3, "limit = 1\n"),
+        (Reduction("d", "t", 5, at_least=6), 20, "limit = 6\n"),
+        (Reduction("d", "t", 5, at_least=6), 4, "limit = 4\n"),
+        (Reduction("d", "t", 5, orders=2), 50, "limit = 10\norders = 2\n"),
+    ],
+)
+def test_a_reduction_takes_a_share_of_the_limit(reduction: Reduction, limit: int, expected: str) -> None:
+    assert reduction.override(limit) == f'\n[[override]]\ndata = "d"\ntask = "t"\n{expected}'
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_suite_of_a_paper_is_written_as_it_was_kept(tmp_path: Path, name: str) -> None:
+    out = tmp_path / "deep" / name
+    suite = write_suite(name, ["a", "b"], out, limit=50, resamples=9)
+    written = (out / "suite.toml").read_text()
+    assert_kept(f"papers/{name}", written, hide=[str(tmp_path), written.splitlines()[0].rpartition(" ")[2]])
+    assert [model.spec for model in suite.models] == ["a", "b"] and suite.settings["limit"] == 50
+    first, _, rest = written.partition("\n")
+    assert first == f"{WRITTEN}{hashlib.sha256(rest.encode()).hexdigest()[:16]}"
+    plain = write_suite(name, [], out)
+    assert "limit" not in plain.settings and [model.spec for model in plain.models] == [RunOptions.model]
+    assert not any(override.settings.get("limit") for override in plain.overrides)
+
+
+def test_a_file_that_was_changed_is_kept(tmp_path: Path) -> None:
+    write_suite("ucerf", ["a"], tmp_path)
+    path = tmp_path / "suite.toml"
+    changed = path.read_text().replace('models = ["a"]', 'models = ["mine"]')
+    path.write_text(changed)
+    kept = write_suite("ucerf", [], tmp_path, seed=7)
+    assert [model.spec for model in kept.models] == ["mine"] and kept.settings["seed"] == 7
+    named = write_suite("ucerf", ["x"], tmp_path)
+    assert named.models == [Model("x", "x")] and path.read_text() == changed
+    _, _, rest = changed.partition("\n")
+    path.write_text(f"# Mine sha256 {hashlib.sha256(rest.encode()).hexdigest()[:16]}\n{rest}")
+    assert [model.spec for model in write_suite("ucerf", [], tmp_path).models] == ["mine"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from equipoise.builder.compare.diversity import vocabulary, written_texts
 from equipoise.metrics import METRICS
 from equipoise.papers.experiments import PAPERS
-from equipoise.papers.published import ERRATA, Published, published
+from equipoise.papers.published import ERRATA, Published, published, published_values
+from equipoise.records import group_label
+from equipoise.topics.published import PublishedValue
 
 ROUNDING = 0.0005 + 1e-9
 
@@ -200,3 +203,29 @@ def test_table_1_counts_another_version_of_synthbias(real_data: Callable[[str], 
         assert {row.doubt for row in printed.values()} == ({""} if name == "winobias" else {"ucerf-1"})
         if name == "synthbias":
             assert counted == {"size": 31_728, "vocabulary": 5_280}
+
+
+def made(**changes: str) -> Published:
+    usual = {field.name: "" for field in fields(Published)} | {"printed": "0.250", "dataset": "winobias"}
+    return Published(**{**usual, **changes})
+
+
+def test_a_number_knows_its_value_its_cell_and_its_group() -> None:
+    one = made(paper="ucerf", task="t", type="type1", augmentation="R", attribute="age", gender="male", metric="ucerf")
+    assert one.value == 0.25 and one.cell == ("winobias", "t", "type1", "R", "age", "male", "ucerf")
+    assert one.groups == {"type": "type1", "augmentation": "R", "attribute": "age", "gender": "male"}
+    assert made(paper="gender-ece", gender="male").groups == {"predicted_gender": "male"}
+    assert made(dataset="bbq", attribute="Age", type="x", gender="y").groups == {"category": "Age"}
+
+
+def test_what_a_page_shows_of_each_paper_is_what_its_numbers_say() -> None:
+    for paper in ("ucerf", "winoidentity", "gender-ece"):
+        several = [one for one in published() if one.paper == paper]
+        shown = published_values(paper)
+        assert len(shown) == len(several) > 0
+        for one, value in zip(several, shown, strict=True):
+            doubt = ERRATA[one.doubt].text if one.doubt else ""
+            about = (one.dataset, one.task, group_label(one.groups), one.metric, one.printed, doubt)
+            assert value == PublishedValue(f"{paper}-paper, {one.place}", one.model, *about)
+    assert published_values("nobody") == [] and any(one.doubt for one in published())
+    assert published()[0].paper != "paper", "the first row names the columns"

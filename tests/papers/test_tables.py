@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from dataclasses import fields
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pandas as pd
 import pytest
+from kept_texts import assert_kept, outline
 from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import app
 from equipoise.media.cells import NOTHING, estimate_of, words
 from equipoise.papers import tables
-from equipoise.papers.experiments import PAPERS
+from equipoise.papers.experiments import PAPERS, UCERF
 from equipoise.papers.published import Published, published
-from equipoise.papers.tables import paper_tables, parts_of, write_tables
+from equipoise.papers.tables import _case_study, _ordinal, _ranked_by, paper_tables, parts_of, write_tables
 from equipoise.records import EquipoiseError, Estimate, Measurement, group_label
 from equipoise.records.showing import Cell, Content, Table
 from equipoise.runs import Run
@@ -241,3 +247,90 @@ def test_the_case_study_has_its_row_of_differences() -> None:
     printed = {(n.gender, n.metric): n.value for n in published() if n.place == "Fig. 5"}
     for metric in ("tpr", "tpd"):
         assert printed["difference", metric] == pytest.approx(printed["pro", metric] - printed["anti", metric])
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_printed_tables_are_as_they_were_kept(name: str) -> None:
+    told = {}
+    for table in paper_tables(PAPERS[name], {}):
+        rows = hashlib.sha256(outline([row.cells for row in table.rows]).encode()).hexdigest()[:16]
+        told[table.title] = {"columns": table.columns, "rows": f"{len(table.rows)}, {rows}", "notes": list(table.notes)}
+        told[table.title]["first"] = table.rows[0].cells
+    assert_kept(f"papers/tables-{name}", told)
+
+
+@pytest.mark.parametrize(
+    ("rank", "text"),
+    [
+        (None, ""),
+        (1, "1st"),
+        (2, "2nd"),
+        (3, "3rd"),
+        (4, "4th"),
+        (10, "10th"),
+        (11, "11th"),
+        (12, "12th"),
+        (13, "13th"),
+        (21, "21st"),
+        (111, "111th"),
+        (122, "122nd"),
+    ],
+)
+def test_ranks_in_words(rank: int | None, text: str) -> None:
+    assert _ordinal(rank) == text
+
+
+@pytest.mark.parametrize(
+    ("place", "metric", "type", "better"),
+    [
+        ("Table 2", "ucerf", "type2", "higher"),
+        ("Table 8", "ucerf", "type2", ""),
+        ("Table 2", "perplexity", "type1", "higher"),
+        ("Table 2", "perplexity", "type2", ""),
+        ("Fig. 6", "perplexity", "type2", "lower"),
+        ("Fig. 6", "perplexity", "type1", "higher"),
+        ("Table 2", "flip_rate", "type2", "lower"),
+    ],
+)
+def test_what_is_ranked_and_by_which_end(place: str, metric: str, type: str, better: str) -> None:
+    usual = {field.name: "" for field in fields(Published)}
+    assert _ranked_by(Published(**{**usual, "place": place, "metric": metric, "type": type}), UCERF) == better
+
+
+def case(metric: str, gender: str, rows: list[tuple[str, str, str, str, int, float]]) -> Any:
+    columns = ["type", "occupation", "other", "stereotype", "correct", "desirability"]
+    part: Any = SimpleNamespace(items=pd.DataFrame(rows, columns=columns))
+    usual = {field.name: "" for field in fields(Published)}
+    return _case_study(part, Published(**{**usual, "metric": metric, "gender": gender, "type": "type2"}))
+
+
+def test_the_case_of_nurses_and_physicians_is_counted_by_hand() -> None:
+    about = ("type2", "physician", "nurse")
+    rows = [
+        (*about, "pro", 1, 0.5),
+        (*about, "pro", 0, -0.5),
+        (*about, "anti", 1, 0.0),
+        ("type1", "physician", "nurse", "pro", 1, 1.0),
+        ("type2", "cook", "nurse", "pro", 1, 1.0),
+        ("type2", "physician", "cook", "anti", 0, 1.0),
+    ]
+    pro = case("tpr", "pro", rows)
+    assert (pro.content, pro.after) == (0.5, "(n = 2)")
+    assert case("tpr", "difference", rows) == pytest.approx(0.5 - 1.0)
+    sure = case("tpd", "pro", rows)
+    assert (sure.content, sure.after) == (0.75, "(n = 1)")
+    assert case("tpd", "difference", rows) == pytest.approx(0.75 - 0.5)
+    assert case("tpr", "pro", rows[2:]) is None and case("tpr", "difference", rows[2:]) is None
+
+
+def test_parts_are_named_as_a_suite_would(planted_run: Path, mild_run: Path) -> None:
+    one, two = Run(planted_run), Run(mild_run)
+    names = [f"planted ({run.path.name})" for run in (one, two)]
+    assert list(parts_of([one, two])) == [(name, "builtin", "next-word") for name in names]
+    assert list(parts_of([one])) == [("planted", "builtin", "next-word")]
+    with pytest.raises(EquipoiseError, match=r"^two runs are of .* on builtin as next-word; name only one of them$"):
+        parts_of([one, one])
+    marked: Any = SimpleNamespace(
+        name="m", path=planted_run, parts=[SimpleNamespace(dataset="winoidentity-builtin", task="t")]
+    )
+    assert list(parts_of([marked])) == [("m", "winoidentity", "t")]

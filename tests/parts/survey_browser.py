@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -118,3 +119,50 @@ def code_in(page: str) -> dict[str, str]:
     """Return the code that the form of the first page carries, as a field."""
     found = re.search(r'name="code" value="(.*?)"', page)
     return {"code": found[1]} if found else {}
+
+
+HIDDEN = (
+    (re.compile(r"\b[0-9a-f]{64}\b"), "CSRF"),
+    (re.compile(r"(?<=[/=\"'])[\w-]{43}(?![\w-])"), "TOKEN"),
+    (re.compile(r"\b[2-9a-z]{4}-[2-9a-z]{4}-[2-9a-z]{4}\b"), "CODE"),
+    (re.compile(r"\b[0-9a-f]{12}\b"), "RATER"),
+    (re.compile(r'(?<=name="ticket" value=")[^"]{8,}'), "TICKET"),
+    (re.compile(r"\b\d+(\.\d+)? s\b"), "N s"),
+)
+"""What differs from one walk through the survey to the next."""
+
+
+class Walk:
+    """A walk through the survey: each page that a browser gets, as it was sent, without what is drawn at random."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser, self.pages = browser, dict[str, str]()
+        self._guidelines = ""
+
+    def get(self, path: str, **given: Any) -> Any:
+        return self._keep(f"GET {path}", self.browser.get(path, **given))
+
+    def post(self, path: str, data: Any, **given: Any) -> Any:
+        told = {name: value for name, value in data.items() if name not in ("csrf", "ticket", "token")}
+        return self._keep(f"POST {path} {told}", self.browser.post(path, data=data, **given))
+
+    def _keep(self, name: str, response: Any) -> Any:
+        steps = [(step.status_code, step.headers.get("location", "")) for step in response.history]
+        body = re.sub(r"\s+", " ", re.sub(r"(?s).*<main[^>]*>|</main>.*", "", response.text))
+        guidelines = re.search(r"<dl.*</dl>", body)
+        if guidelines:
+            again = guidelines[0] == self._guidelines
+            self._guidelines = guidelines[0]
+            body = body.replace(guidelines[0], "THE SAME LIST") if again else body
+        shown = [f"{steps} {response.status_code}", *re.split(r"(?<=>) (?=<)", body)]
+        more = ("set-cookie", "retry-after", "content-type")
+        shown += [f"{field}: {response.headers[field]}" for field in more if field in response.headers]
+        text = "\n".join(shown)
+        for pattern, put in HIDDEN:
+            text, name = pattern.sub(put, text), pattern.sub(put, name)
+        # Raters are in the order of their ids, which are drawn.
+        lines = [(not line.startswith("<tr><td>"), line) for line in text.split("\n")]
+        groups = (list(group) for _, group in itertools.groupby(lines, key=lambda line: line[0]))
+        ordered = [line for group in groups for _, line in (group if group[0][0] else sorted(group))]
+        self.pages[f"{len(self.pages) + 1} {name}"] = "\n".join(ordered)
+        return response

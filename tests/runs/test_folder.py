@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -18,7 +20,7 @@ from equipoise.records import (
     RunError,
     RunManifest,
 )
-from equipoise.runs.folder import RunFolder, default_folder
+from equipoise.runs.folder import RunFolder, default_folder, folder_name, printed_time
 from equipoise.settings import Settings
 
 SETTINGS = {"level": 0.95, "resamples": 2, "seed": 0}
@@ -273,3 +275,117 @@ def test_any_changed_byte_is_refused(folder: RunFolder, name: str) -> None:
         path.write_bytes(other)
         with pytest.raises(RunError, match="is damaged"):
             folder.frame(name)
+
+
+def test_a_table_is_asked_for_by_its_name(folder: RunFolder) -> None:
+    with pytest.raises(RunError) as error:
+        folder.content("none.csv")
+    assert (
+        str(error.value)
+        == f"the run in {folder.path} has no none.csv; it has: measurements.csv, outcomes.parquet, pairs.parquet"
+    )
+    assert folder.content("pairs.parquet") == b"old pairs.parquet" == folder.content("pairs.parquet", folder.manifest())
+    other = replace(folder.manifest(), files={"pairs.parquet": "0" * 64})
+    with pytest.raises(RunError) as error:
+        folder.content("pairs.parquet", other)
+    assert str(error.value) == f"the run in {folder.path} was measured again while it was read; run the command again"
+    (folder.path / "pairs.parquet").write_text("changed")
+    with pytest.raises(
+        RunError, match=r"pairs\.parquet is damaged \(it is not the file that the run wrote\); run the command"
+    ):
+        folder.content("pairs.parquet")
+
+
+def test_a_run_under_way_says_how_to_continue(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with folder.held():
+        folder.begin(replace(OLD, finished=None))
+    with pytest.raises(
+        RunError, match=r"was not finished; run its command again to continue: equipoise audit m --out "
+    ):
+        folder.content("pairs.parquet")
+    with pytest.raises(RunError) as error:
+        folder.add({"x.csv": "a"})
+    assert str(error.value) == f"the run in {folder.path} changed while this was made from it; run the command again"
+
+
+def test_what_was_made_from_measurements_goes_with_them(folder: RunFolder) -> None:
+    made = {"report.html": "a", "figures/x.svg": "b", "tables/y.csv": "c", "verdict.json": "d", "kept.csv": "e"}
+    folder.add(made)
+    assert set(folder.manifest().files) == {*TABLES, *made}
+    commit(folder, {"pairs.parquet": "new"}, folder.manifest())
+    assert set(folder.manifest().files) == {*TABLES, *made}
+    commit(folder, {"measurements.csv": "new"}, folder.manifest())
+    assert set(folder.manifest().files) == {*TABLES, "kept.csv"}
+    left = {file.relative_to(folder.path).as_posix() for file in folder.path.rglob("*") if file.is_file()}
+    assert left & set(made) == {"kept.csv"}
+
+
+def test_a_file_is_added_only_to_the_run_it_was_made_from(folder: RunFolder) -> None:
+    before = folder.manifest()
+    folder.add({"x.csv": "a"}, made_from=before)
+    assert folder.content("x.csv") == b"a"
+    commit(folder, {"pairs.parquet": "new"}, folder.manifest())
+    with pytest.raises(RunError, match="changed while this was made from it"):
+        folder.add({"y.csv": "a"}, made_from=before)
+    folder.add({"y.csv": "b"})
+
+
+@pytest.mark.parametrize(
+    ("engine", "time"),
+    [
+        ({}, ""),
+        ({"chat_time": "a"}, "a"),
+        ({"members": [{}, {"chat_time": "b"}, {"chat_time": "c"}]}, "b"),
+        ({"chat_time": "a", "members": [{"chat_time": "b"}]}, "a"),
+        ({"members": None, "chat_time": None}, ""),
+    ],
+)
+def test_the_time_of_a_chat_is_kept(tmp_path: Path, engine: dict[str, Any], time: str) -> None:
+    assert printed_time(engine) == time
+    folder = RunFolder(tmp_path / "run")
+    assert folder.chat_time == "" and folder.time_to_keep(engine) == ""
+    with folder.held():
+        folder.begin(replace(OLD, engine=engine, finished=None))
+    assert folder.chat_time == time and folder.time_to_keep(engine) == ""
+    assert folder.time_to_keep({"chat_time": "other"}) == time
+
+
+def test_another_run_goes_with_its_scores_only_where_it_is_replaced(folder: RunFolder) -> None:
+    for store in (folder.scores, folder.reasoning):
+        store.write_text("x")
+    assert folder.stores() == dict.fromkeys(("scores.jsonl", "reasoning.jsonl"), hashlib.sha256(b"x").hexdigest())
+    folder.add({"page.html": "p"})
+    with folder.held():
+        with pytest.raises(
+            OtherRunError, match=rf"^{re.escape(str(folder.path))} holds another run: the model is m, not n; "
+        ):
+            folder.begin(replace(NEW, model="n"))
+        assert (folder.path / "page.html").exists()
+        folder.begin(replace(NEW, finished=None))
+        assert (
+            folder.scores.exists()
+            and not (folder.path / "page.html").exists()
+            and (folder.path / "pairs.parquet").exists()
+        )
+        folder.begin(replace(NEW, model="n"), replacing=True)
+    assert not folder.scores.exists() and not folder.reasoning.exists() and folder.stores() == {}
+
+
+def test_names_of_folders_are_plain_and_of_a_length() -> None:
+    assert folder_name(" a/b:c--d. ", longest=20) == "a-b-c--d" and folder_name("x" * 20, longest=20) == "x" * 20
+    long = folder_name("y" * 21, longest=20)
+    assert long == f"{'y' * 7}-{hashlib.sha256(b'y' * 21).hexdigest()[:12]}" and len(long) == 20
+    assert default_folder("m/n", ["a", "b"], ["t"], {"limit": 3}) == Path("runs/m-n--a+b--t--limit-3")
+
+
+def test_any_content_is_written_as_what_it_is(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    frame = pd.DataFrame({"a": ["=x", "y"]})
+    with folder.held():
+        folder.commit({"t.csv": frame, "t.parquet": frame, "t.txt": "ü", "t.bin": b"\xff"}, OLD)
+    assert folder.content("t.csv") == b"a\n'=x\ny\n" and folder.content("t.txt") == "ü".encode()
+    assert folder.content("t.bin") == b"\xff" and folder.frame("t.csv").equals(frame)
+    assert pd.read_parquet(folder.path / "t.parquet").equals(frame)
+    with pytest.raises(RunError, match=r"t\.bin is damaged \("):
+        folder.frame("t.bin")

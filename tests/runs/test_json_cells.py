@@ -53,3 +53,8 @@ def test_a_cell_that_is_not_texts_by_name_is_refused(cell: str, reason: str) -> 
     for read in (check_objects, object_names):
         with pytest.raises(ValueError, match=f"its groups are {reason}"):
             read(cells, "groups")
+
+
+def test_one_cell_in_another_layout_is_enough_to_read_them_all() -> None:
+    assert object_names(column('{"a": "x"}', '{"b":"y"}', '{"a": "z", "c": "w"}'), "slots") == ["a", "b", "c"]
+    assert object_names(column('{"a": "x: \\"b\\": \\"c\\""}', '{"d": "y"}'), "slots") == ["a", "d"]

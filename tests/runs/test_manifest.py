@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import platform
+import re
+import sys
 import tempfile
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from equipoise import load
 from equipoise.comparing.matching import named_apart
+from equipoise.datasets import open_dataset
+from equipoise.datasets.dataset import Fault
+from equipoise.options import DatasetOptions
 from equipoise.records import (
     RunError,
     RunManifest,
 )
 from equipoise.runs.folder import RunFolder
-from equipoise.runs.manifest import name_in_suite, write_manifest
+from equipoise.runs.manifest import (
+    command_into,
+    command_line,
+    describe,
+    name_in_suite,
+    now,
+    read_manifest,
+    rebuild_advice,
+    versions,
+    write_manifest,
+)
 
 SETTINGS = {"level": 0.95, "resamples": 2, "seed": 0}
 MANIFEST = RunManifest("m", {"weights": "w"}, {}, {}, SETTINGS, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00")
@@ -158,3 +178,114 @@ def test_a_run_has_the_name_that_its_suite_gave_it(planted_run: Path, copy: Path
     write_manifest(copy, manifest)
     assert load(copy).name == "alpha"
     assert [run.name for run in named_apart([load(copy), load(planted_run)])] == ["alpha", "planted"]
+
+
+def test_a_manifest_is_written_to_be_read(tmp_path: Path) -> None:
+    odd = replace(MANIFEST, notes=("ü",), settings={**SETTINGS, "x": (1, 2)}, command="a \udcff")
+    read = write_manifest(tmp_path, odd)
+    assert (read.notes, read.settings["x"]) == (["ü"], [1, 2])
+    text = (tmp_path / "manifest.json").read_text()
+    assert text.startswith('{\n  "model": "m",\n') and text.endswith("}\n") and '"ü"' in text and "\\udcff" in text
+    content = json.loads(text)
+    seal = content.pop("sha256")
+    assert seal == hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("equipoise suite s --only 'a / b / c' --more", "a"),
+        ("equipoise suite s --only", ""),
+        ("equipoise audit s --only 'a / b'", ""),
+        ("equipoise suite --only s 'a / b'", ""),
+        ("equipoise suite s --jobs 'a / b'", ""),
+    ],
+)
+def test_only_the_command_of_a_cell_names_its_model(command: str, name: str) -> None:
+    assert name_in_suite(command) == name
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ("equipoise audit m --out --out --out x", "equipoise audit m --out F"),
+        ("equipoise audit m --out=x y", "equipoise audit m y --out F"),
+        ("python -m other audit", "python -m other audit"),
+        ("python -m equipoise audit", "python -m equipoise audit --out F"),
+        ("'", "'"),
+        ("", ""),
+    ],
+)
+def test_a_command_is_told_for_the_folder(command: str, advice: str) -> None:
+    assert command_into(Path("F"), command) == advice
+
+
+def test_advice_shows_only_what_can_be_a_command(tmp_path: Path) -> None:
+    plain = "run the command that made it again (it writes the files anew)"
+    for command in (None, 3, "", "a\nb"):
+        assert rebuild_advice(tmp_path, command) == plain
+    assert rebuild_advice(tmp_path, "do it") == f"{plain}: do it"
+    (tmp_path / "scores.jsonl").write_text("")
+    kept = plain.replace("anew)", "anew, and its scores are kept)")
+    assert rebuild_advice(tmp_path, "do it") == f"{kept}: do it"
+
+
+def test_the_command_of_this_program_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/x/equipoise", "audit", "a b"])
+    assert command_line() == "equipoise audit 'a b'"
+    monkeypatch.setattr(sys, "argv", ["/x/__main__.py", "audit"])
+    assert command_line() == "python -m equipoise audit"
+
+
+def test_versions_are_of_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(package: str) -> str:
+        if package in ("gguf", "torch"):
+            raise PackageNotFoundError(package)
+        return f"of {package}"
+
+    monkeypatch.setattr("equipoise.runs.manifest.version", version)
+    told = versions.__wrapped__()
+    names = ["equipoise", "python", "platform", "transformers", "tokenizers", "numpy", "pandas", "pyarrow"]
+    assert list(told) == names and told["numpy"] == "of numpy" and told["python"] == platform.python_version()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", now())
+
+
+def test_a_run_that_begins_is_described_whole() -> None:
+    dataset = open_dataset("fresh", DatasetOptions(limit=4))
+    few = replace(open_dataset("builtin", DatasetOptions(limit=2)), faults=(Fault("a", "b", "c", "d"),))
+    engine: Any = SimpleNamespace(name="e", description={"a": 1, "b": 2}, identity={"z": 3, "b": 4})
+    task: Any = SimpleNamespace(name="t", settings={"s": 1})
+    told = describe(engine, [dataset, few], [task], {"seed": 1})
+    assert (told.model, told.engine) == ("e", {"a": 1, "b": 4, "z": 3, "identity": ["b", "z"]})
+    assert (told.tasks, told.settings, told.finished) == ({"t": {"s": 1}}, {"seed": 1}, None)
+    assert told.datasets == {
+        "fresh": {
+            "sha256": dataset.sha256,
+            "source": dataset.source,
+            "licence": dataset.licence,
+            "examples": 8,
+            "sets": 4,
+            "faults": 0,
+            "population": dataset.population,
+        },
+        "builtin": {
+            "sha256": few.sha256,
+            "source": few.source,
+            "licence": few.licence,
+            "examples": 4,
+            "sets": 2,
+            "faults": 1,
+        },
+    }
+    assert told.command == command_line() and told.versions == dict(versions())
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [("[1]", "it is not a JSON object"), ("{", "it is not JSON"), ("\ud800", "it is not text")]
+)
+def test_a_file_that_is_no_manifest_says_why(tmp_path: Path, content: str, reason: str) -> None:
+    (tmp_path / "manifest.json").write_bytes(content.encode("utf-8", "surrogatepass"))
+    with pytest.raises(RunError, match=rf"manifest\.json is damaged \({reason}\); run the command that made it again"):
+        read_manifest(tmp_path)
+    with pytest.raises(RunError, match=r"none is not a run folder: it has no manifest\.json$"):
+        read_manifest(tmp_path / "none")

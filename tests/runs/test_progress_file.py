@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -137,3 +137,70 @@ def test_a_note_that_is_a_link_or_too_large_is_not_read(tmp_path: Path) -> None:
     (tmp_path / NAME).unlink()
     (tmp_path / NAME).write_text(json.dumps({**whole, "what": "x" * 10**6}))
     assert read_progress(tmp_path) is None
+
+
+NOTE = {"what": "w" * 400, "done": 3, "total": 9, "process": 7, "machine": "there", "at": 12.5}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, {"done": 3, "total": 9}),
+        ({"done": -2}, {"done": 0}),
+        ({"total": 0}, {"total": 1}),
+        ({"total": -3}, {"total": 1}),
+        ({"done": "4"}, {"done": 4}),
+        ({"so_far": []}, {"so_far": ()}),
+    ],
+)
+def test_a_note_is_read_within_its_bounds(
+    tmp_path: Path, change: dict[str, object], expected: dict[str, object]
+) -> None:
+    (tmp_path / NAME).write_text(json.dumps({**NOTE, **change}))
+    going = read_progress(tmp_path)
+    assert going is not None and (going.what, going.machine, going.at, going.process) == ("w" * 300, "there", 12.5, 7)
+    assert {name: getattr(going, name) for name in expected} == expected
+
+
+def test_first_results_are_read_with_at_most_fifty_names(tmp_path: Path) -> None:
+    kinds = {f"k{n}": [0.5, n] for n in range(60)}
+    results = {"dataset": "d", "task": "t", "sets": 2, "of": 5, "metrics": {"m": kinds, "x": {"a": [None, 1]}}}
+    (tmp_path / NAME).write_text(json.dumps({**NOTE, "so_far": [results]}))
+    assert read_progress(tmp_path) is None, "a value that is no number spoils the note"
+    results["metrics"] = {"m": kinds, "x": {"a": [float("nan"), 1], "b": [1, 2.0]}}
+    few = {**results, "metrics": {}}
+    (tmp_path / NAME).write_text(json.dumps({**NOTE, "so_far": [results, *[few] * 60]}))
+    going = read_progress(tmp_path)
+    assert going is not None and len(going.so_far) == 50
+    first = going.so_far[0]
+    assert (first.dataset, first.task, first.sets, first.of) == ("d", "t", 2, 5)
+    assert (
+        len(first.metrics["m"]) == 50
+        and first.metrics["m"]["k49"] == (0.5, 49)
+        and first.metrics["x"] == {"b": (1.0, 2)}
+    )
+
+
+def test_a_run_elsewhere_is_alive_for_five_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equipoise.runs.progress_file.time.time", lambda: 1000.0)
+    going = Going("w", 1, 2, os.getpid(), "elsewhere", 700.0)
+    assert not going.is_alive() and replace(going, at=700.1).is_alive()
+
+
+def test_a_note_of_the_largest_size_keeps_its_results(tmp_path: Path) -> None:
+    clock = Clock()
+    for extra, kept in ((0, True), (1, False)):
+        notes = ProgressNotes(tmp_path, lambda *what: None, clock)
+        clock.now += 2 * EVERY
+        bare = len(
+            json.dumps(
+                asdict(Going("", 1, 2, os.getpid(), socket.gethostname(), 1000.25, (FirstResults("d", "t", 1, 2, {}),)))
+            )
+        )
+        notes.watch(lambda: FirstResults("d", "t", 1, 2, {}))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("equipoise.runs.progress_file.time.time", lambda: 1000.25)
+            notes("x" * (2**16 - bare + extra), 1, 2)
+        going = read_progress(tmp_path)
+        assert going is not None and bool(going.so_far) is kept
+        clock.now += 1000

@@ -13,8 +13,9 @@ from equipoise import audit, import_results
 from equipoise.cli import app
 from equipoise.datasets import open_datasets
 from equipoise.files import sha256
-from equipoise.records import DatasetError, OtherRunError
+from equipoise.records import DatasetError, OtherRunError, RunManifest
 from equipoise.runs import RunFolder
+from equipoise.runs.question import _shown, differences
 
 FEW: dict[str, Any] = {"resamples": 2, "metrics": ["accuracy", "ucerf"], "by": ["gender"]}
 ROWS = [("she", "late"), ("he", "late"), ("she", "tired"), ("he", "tired")]
@@ -156,3 +157,74 @@ def test_a_manifest_of_an_earlier_version_continues(tmp_path: Path) -> None:
     content["sha256"] = sha256(json.dumps(content, sort_keys=True).encode())
     path.write_text(json.dumps(content))
     assert audit("planted", limit=4, out=tmp_path, **FEW).manifest.engine == manifest.engine
+
+
+def manifest(**changes: Any) -> RunManifest:
+    facts = {"sha256": "a", "source": "", "licence": "", "examples": 1200, "sets": 0, "faults": 0}
+    usual = {
+        "model": "m",
+        "engine": {"engine": "e", "identity": ["weights", "device", "adapter"], "weights": "w", "device": "cpu"},
+        "datasets": {"d": facts, "e": facts},
+        "tasks": {"t": {"seeds": (1, 2), "samples": {"x": {}}, "settled": {}}},
+        "settings": {"level": 0.95},
+        "versions": {},
+        "command": "c",
+        "started": "s",
+    }
+    return RunManifest(**{**usual, **changes})
+
+
+def data(**changes: Any) -> dict[str, Any]:
+    facts = manifest().datasets
+    return {name: {**facts[name], **changes.get(name, {})} for name in facts}
+
+
+ENGINE = manifest().engine
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, []),
+        ({"model": "n", "settings": {"seed": 3}}, ["the model is m, not n"]),
+        ({"datasets": {"d": data()["d"]}}, ["the data is d and e, not d"]),
+        ({"datasets": data(d={"sha256": "b"})}, ["the data d has other sentences (1,200 other ones)"]),
+        (
+            {"datasets": data(d={"sha256": "b", "examples": 1300})},
+            ["the data d has other sentences (1,200 sentences, not 1,300)"],
+        ),
+        (
+            {"datasets": data(d={"sha256": "b"}, e={"sha256": "b"})},
+            [f"the data {n} has other sentences (1,200 other ones)" for n in "de"],
+        ),
+        ({"datasets": data(d={"sha256": "b"}), "settings": {"limit": 3}}, ["limit is not set, not 3"]),
+        ({"settings": {"limit": 3}}, []),
+        ({"settings": {"seed": 1}}, ["seed is 0, not 1"]),
+        ({"settings": {"shots": "other.toml"}}, []),
+        ({"settings": {"level": 0.5, "resamples": 3}}, []),
+        ({"tasks": {"u": {}}}, ["the task is t, not u"]),
+        ({"tasks": {"t": {"seeds": [1, 2]}}}, []),
+        ({"tasks": {"t": {"seeds": [1, 3], "more": 1}}}, ["the task t asks with other seeds, more"]),
+        ({"tasks": {"t": {"seeds": [1, 3]}}, "settings": {"seed": 1}}, ["seed is 0, not 1"]),
+        ({"tasks": {"t": {"seeds": [1, 2], "samples": 3}}}, ["the task t asks with other samples"]),
+        ({"engine": {**ENGINE, "device": "cuda"}}, []),
+        ({"engine": {**ENGINE, "weights": "v", "adapter": "a"}}, ["the model m has other weights, adapter"]),
+        ({"engine": {**ENGINE, "note": "x"}}, []),
+    ],
+)
+def test_what_differs_is_said_in_words(changes: dict[str, Any], said: list[str]) -> None:
+    assert differences(manifest(), manifest(**changes)) == said
+
+
+def test_an_engine_without_identity_is_of_an_earlier_version() -> None:
+    earlier = manifest(engine={"weights": "w", "adapter": "a/path"})
+    assert differences(earlier, manifest(engine={**ENGINE, "adapter": "a hash"})) == []
+    assert differences(earlier, manifest(engine={"weights": "v"})) == ["the model m has other weights"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [([], "none"), ([1, "a"], "1, a"), (None, "not set"), ("", "not set"), ({}, "not set"), (0, "0"), (False, "False")],
+)
+def test_values_are_shown_in_words(value: Any, shown: str) -> None:
+    assert _shown(value) == shown

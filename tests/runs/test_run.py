@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from tiny import make_engine
 
 from equipoise import audit, import_results, remeasure
 from equipoise.cli import app
-from equipoise.records import Outcomes
+from equipoise.datasets.gendered import CONTROL_NAME
+from equipoise.records import Outcomes, RunError, RunKey, parse_group
 from equipoise.runs import Run
 from equipoise.runs.measurements import measurements_frame
+from equipoise.runs.run import Part, all_parts, column, main_estimator
 from equipoise.subset import subset_run
 
 FEW: dict[str, Any] = {"limit": 12, "resamples": 20}
@@ -163,3 +166,87 @@ def _assert_equal(left: Outcomes, right: Outcomes) -> None:
             np.testing.assert_array_equal(ours, theirs)
         else:
             assert repr(ours) == repr(theirs), field.name
+
+
+def test_a_run_is_shown_by_its_name_its_parts_and_its_groups(planted_run: Path) -> None:
+    run = Run(planted_run)
+    assert repr(run) == f"<Run of planted on {run.parts[0]} in {planted_run}>" and run.path == planted_run
+    assert (Run(planted_run, name="mine").name, run.level) == ("mine", 0.95)
+    (part,) = run.parts
+    assert (str(part), part.key) == (
+        str(RunKey("planted", "builtin", "next-word")),
+        RunKey("planted", "builtin", "next-word"),
+    )
+    assert part.title("type2") == f"{part}, resolvable (type 2)"
+    assert part.about("type1", more="x") == {"dataset": "builtin", "task": "next-word", "type": "type1", "more": "x"}
+    assert part.about()["type"] == "" and part.has_items and part.has_pronouns and not part.is_control
+    assert part.kinds == ["type2", "type1"] and set(run.groups) >= {"type", "gender", "occupation"}
+    right = part.outcomes.answerable
+    assert part.answerable("type2").tolist() == right[part.outcomes.group("type") == "type2"].tolist()
+    assert part.answerable("").tolist() == right.tolist() and len(part.answerable("type1")) < len(right)
+    assert len(part.of_kind(part.items, "type1")) + len(part.of_kind(part.items, "type2")) == len(part.items)
+    assert part.of_kind(part.items, "") is part.items
+    assert list(all_parts([run, run])) == [("builtin", "next-word")]
+    assert [key for key, _ in run.answers()] == [RunKey("planted", "builtin", "next-word")]
+
+
+def test_a_frame_has_a_column_for_each_part_of_a_group(planted_run: Path) -> None:
+    run = Run(planted_run)
+    frame = run.to_frame()
+    assert len(frame) == len(run.measurements) and "group" not in frame.columns
+    for label, (_, row) in zip(run.measurements["group"], frame.iterrows(), strict=True):
+        parts = parse_group(label)
+        named = {name: row[name] for name in ("type", "gender", "occupation") if row[name]}
+        assert named == {name: value for name, value in parts.items() if name in ("type", "gender", "occupation")}
+
+
+def test_cases_begin_with_the_least_alike(planted_run: Path) -> None:
+    run = Run(planted_run)
+    cases = run.cases()
+    assert len(cases) == len(run.outcomes) and cases["u"].is_monotonic_increasing
+    texts = run.examples.set_index("id")["text"]
+    assert cases["text"].tolist() == texts[cases["example_id"]].tolist()
+    sets = run.pairs.set_index("set_id")["u"]
+    assert cases["u"].tolist() == sets[cases["set_id"]].tolist()
+    assert all(np.allclose(row.raw_probs, np.exp(row.logprobs)) for row in cases.itertuples())
+    few = run.cases("u < 0.5")
+    assert 0 < len(few) < len(cases) and few["u"].max() < 0.5
+    assert cases[cases["u"] < 0.5]["example_id"].tolist() == few["example_id"].tolist()
+
+
+def test_columns_that_a_table_lacks_are_empty_and_the_first_estimator_stands_in() -> None:
+    frame = pd.DataFrame({"u_renyi": [1, 2], "u_b": [3, 4], "xu_c": [5, 6]})
+    assert np.isnan(column(frame, "u")).all() and column(frame, "u_b").tolist() == [3.0, 4.0]
+    assert (main_estimator(frame, "u"), main_estimator(frame, "u_b"), main_estimator(frame, "y")) == (
+        "u_renyi",
+        "u_b",
+        "y",
+    )
+    assert main_estimator(frame, "xu") == "xu_c"
+
+
+def test_a_run_without_measurements_says_so(planted_run: Path) -> None:
+    run = Run(planted_run)
+    run.__dict__["measurements"] = run.measurements[:0]
+    with pytest.raises(RunError) as error:
+        _ = run.parts
+    reason = "none of its metrics applies to its items"
+    assert (
+        str(error.value)
+        == f"the run in {planted_run} has no measurements: {reason}; measure it again with other metrics"
+    )
+
+
+def test_control_sentences_are_beside_others() -> None:
+    def part(*datasets: str) -> Part:
+        run: Any = SimpleNamespace(parts=[SimpleNamespace(dataset=name) for name in datasets])
+        return Part(run, datasets[0], "t")
+
+    assert part(CONTROL_NAME, "builtin").is_control
+    assert not part(CONTROL_NAME).is_control and not part("builtin", CONTROL_NAME).is_control
+
+
+def test_texts_that_are_handed_on_are_not_read(planted_run: Path) -> None:
+    run = Run(planted_run)
+    assert list(run.texts()) == [] and run.with_texts([("a", "b")]) is run
+    assert list(run.texts()) == [("a", "b")] and run.held_outcomes("builtin", "next-word") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,12 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from run_tables import examples_frame, outcomes_frame
 
 from equipoise.datasets import open_dataset
 from equipoise.records import (
     ABSENT,
+    Limits,
     Outcomes,
     Prompt,
     RunManifest,
@@ -23,7 +27,15 @@ from equipoise.records import (
     SentencePair,
 )
 from equipoise.runs.folder import RunFolder
-from equipoise.runs.tables import SUMMARIES, outcomes_from_table
+from equipoise.runs.tables import (
+    SUMMARIES,
+    column_rows,
+    example_rows,
+    examples_from_frame,
+    outcomes_from_table,
+    part_rows,
+    selected_ids,
+)
 from equipoise.scoring.engine import Engine
 from equipoise.tasks import open_task
 
@@ -105,3 +117,123 @@ def test_a_sentence_pair_is_kept_with_its_example() -> None:
         "rests": ["he slept.", "she slept."],
         "sides": ["male", "female"],
     }
+
+
+KEY = {"model": "m", "dataset": "d", "task": "t"}
+
+
+def kept() -> tuple[Outcomes, pd.DataFrame]:
+    """Return outcomes that are hard to keep, and their table."""
+    *_, hard = outcomes()
+    derived = {name: np.zeros(len(hard)) for name in ("correct", "perplexity", "candidate_mass")}
+    return hard, outcomes_frame(KEY, hard, derived)
+
+
+def back(frame: pd.DataFrame, groups: Sequence[str] = ("side", "stereotype")) -> Outcomes:
+    return outcomes_from_table(pa.Table.from_pandas(frame, preserve_index=False), groups)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "reason"),
+    [
+        ("gold", [-2, 1], "an answer is not one of the candidates"),
+        ("gold", [0, 2], "an answer is not one of the candidates"),
+        ("stereotype_index", [2, 0], "an answer is not one of the candidates"),
+        ("good", [2, 0], "an answer is not one of the candidates"),
+        ("gold", [None, 1], "a number is missing"),
+        ("answerable", [None, True], "a number is missing"),
+        ("sides", ["male", ""], "the sides of a sentence pair are not two names"),
+        ("probs", [[-0.1, 1.1], [0.5, 0.5]], "a probability is not one"),
+        ("logprobs", [[-1.0, -2.0], [-1.0, float("nan")]], "a probability is not one"),
+        ("probs", [[1.0], [0.5, 0.5]], "its lists have different lengths"),
+        ("probs", [None, [0.5, 0.5]], "its lists have different lengths"),
+    ],
+)
+def test_outcomes_that_cannot_be_right_are_refused(column: str, values: list[object], reason: str) -> None:
+    _, frame = kept()
+    with pytest.raises(ValueError, match=f"^{reason}$"):
+        back(frame.assign(**{column: values}))
+
+
+def test_what_rows_do_not_have_is_left_out() -> None:
+    _, frame = kept()
+    assert back(frame).groups.keys() == {"side", "stereotype"} and back(
+        frame, ["stereotype", "none"]
+    ).groups.keys() == {"stereotype"}
+    assert back(frame.assign(side=["", ""])).groups.keys() == {"stereotype"}
+    first = SUMMARIES[0]
+    assert back(frame).reductions.keys() == set(SUMMARIES)
+    assert first not in back(frame.assign(**{first: [1.0, float("nan")]})).reductions
+    assert first not in back(frame.drop(columns=first)).reductions
+    assert back(frame).limits is None and back(frame).logprobs_with_marker is None
+    marked = back(frame.assign(logprobs_with_marker=[[-1.0, -2.0], [-3.0, -4.0]]))
+    assert marked.logprobs_with_marker is not None and marked.logprobs_with_marker.tolist() == [[-1, -2], [-3, -4]]
+    placed = back(frame.assign(first_named=[1, 0], good=[0, 1], letters=["A|B", ""]))
+    assert (placed.first.tolist(), placed.good.tolist(), placed.letters.tolist()) == ([1, 0], [0, 1], ["A|B", ""])
+
+
+def test_limits_come_back_with_their_kinds() -> None:
+    hard, _ = kept()
+    low = np.array([[0.1, 0.2], [0.3, 0.4]])
+    limits = Limits(low, low + 0.1, low + 0.2, low + 0.3, np.array([[1, 2, 3], [4, 5, 6]]))
+    derived = {name: np.zeros(2) for name in ("correct", "perplexity", "candidate_mass")}
+    read = back(outcomes_frame(KEY, replace(hard, limits=limits), derived)).limits
+    assert read is not None
+    for name in Limits.COLUMNS:
+        assert np.array_equal(getattr(read, name), getattr(limits, name))
+        assert getattr(read, name).dtype == getattr(limits, name).dtype
+
+
+def test_a_table_of_several_parts_has_gaps_where_a_part_lacks_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equipoise.runs.tables.ROWS", 2)
+    parts = [
+        {"name": "a", "x": np.array([1, 2, 3]), "t": np.array(["p", "\ud800", "q"], dtype=object)},
+        {"name": "b", "y": np.array([[1.0, 2.0]]), "x": np.array([0.5])},
+        {"name": "none", "x": np.array([], dtype=np.int64)},
+    ]
+    rows = column_rows(parts)
+    groups = list(rows.groups())
+    assert [group.num_rows for group in groups] == [2, 1, 1]
+    table = rows.table()
+    assert table.column_names == ["name", "x", "t", "y"]
+    assert table.to_pylist() == [
+        {"name": "a", "x": 1.0, "t": "p", "y": None},
+        {"name": "a", "x": 2.0, "t": "?", "y": None},
+        {"name": "a", "x": 3.0, "t": "q", "y": None},
+        {"name": "b", "x": 0.5, "t": None, "y": [1.0, 2.0]},
+    ]
+    file = io.BytesIO()
+    rows.write(file)
+    file.seek(0)
+    assert pq.read_table(file).equals(table) and pq.ParquetFile(file).num_row_groups == 3
+
+
+def test_examples_come_back_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equipoise.runs.tables.ROWS", 3)
+    (one,) = open_dataset("builtin").examples[:1]
+    pair = SentencePair("ä", ("b c", "d c"), ("male", "female"))
+    examples = [
+        replace(one, id="a", good=1, slots={"pronoun": 'h"e'}),
+        replace(one, id="b", gold=None, answerable=False, stereotype=None, groups={}),
+        replace(one, id="c", pair=pair),
+        replace(one, id="d"),
+    ]
+    rows = example_rows({"x": examples, "y": examples[:1]})
+    assert [group.num_rows for group in rows.groups()] == [3, 1, 1]
+    frame = rows.table().to_pandas()
+    assert frame["dataset"].tolist() == ["x"] * 4 + ["y"] and examples_from_frame(frame[:4]) == examples
+    assert examples_from_frame(frame[:4].drop(columns="good"))[1:] == examples[1:]
+    assert frame["pair"][2] == '{"before": "ä", "rests": ["b c", "d c"], "sides": ["male", "female"]}'
+    odd = example_rows({"x": [replace(one, text="\ud800", candidates=("\ud800", "b"))]}).table().to_pylist()
+    assert (odd[0]["text"], odd[0]["candidates"]) == ("?", ["?", "b"])
+
+
+def test_ids_are_chosen_by_conditions_and_parts_by_their_names() -> None:
+    examples = list(open_dataset("builtin").examples[:4])
+    frame = examples_frame("builtin", [*examples, replace(examples[0], id="alone", set_id="alone")])
+    assert selected_ids(frame, ["paired=no"], "x") == {"alone"}
+    assert selected_ids(frame, ["gender=female"], "x") == {e.id for e in examples if e.groups["gender"] == "female"}
+    table = pa.table({"dataset": ["a", "a", "b"], "task": ["t", "u", "t"], "n": [1, 2, 3]})
+    assert part_rows(table, "a", "t")["n"].to_pylist() == [1] and part_rows(table, "b", "t")["n"].to_pylist() == [3]
+    same = table.slice(0, 1)
+    assert part_rows(same, "a", "t") is same and part_rows(table, "b", "u").num_rows == 0

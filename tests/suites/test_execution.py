@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import re
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from queue import Queue
+from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
+from filelock import FileLock
 from tiny import make_model, make_tokenizer
 
+from equipoise.records import EquipoiseError
 from equipoise.run import audit
 from equipoise.runs import Run
+from equipoise.suites.cells import Cell
 from equipoise.suites.execution import Choices, plan, run_suite
 from equipoise.suites.results import write_results
 from equipoise.suites.status import DONE, FAILED, SKIPPED, WAITING, Status
-from equipoise.suites.suite_file import SuiteError, read_suite
+from equipoise.suites.suite_file import Budget, Model, Suite, SuiteError, read_suite
 
 Write = Callable[..., Path]
 
@@ -130,3 +137,247 @@ def test_a_budget_may_be_used_up_but_not_exceeded(suite_file: Write) -> None:
     plan(read_suite(suite_file(BASIS + "[settings]\n[budget]\nprompts = 12")), Choices())
     with pytest.raises(SuiteError, match="the cells ask 12 prompts, the budget is 11"):
         plan(read_suite(suite_file(BASIS + "[settings]\n[budget]\nprompts = 11")), Choices())
+
+
+class Fake:
+    """A worker's process: what it says to each cell comes from a script, a number ends it with that code."""
+
+    script: ClassVar[dict[str, list[Any]]] = {}
+    first: ClassVar[list[Any]] = []
+    made: ClassVar[list[Fake]] = []
+
+    def __init__(self, command: list[str], **given: Any) -> None:
+        self.command, self.given, self.asked = command, given, list[dict[str, Any]]()
+        self.code: int | None = None
+        self.killed = self.closed = False
+        self._out: Queue[str | None] = Queue()
+        self.stdin, self.stdout = self, iter(self._out.get, None)
+        Fake.made.append(self)
+        self._say(Fake.first.pop(0) if Fake.first else {"event": "ready"})
+
+    def _say(self, event: Any) -> None:
+        if isinstance(event, int):
+            self.code = event
+            self._out.put(None)
+        else:
+            self._out.put(event if isinstance(event, str) else json.dumps(event) + "\n")
+
+    def write(self, text: str) -> None:
+        self.asked.append(json.loads(text))
+        for event in Fake.script[f"{self.asked[-1]['model']} {self.asked[-1]['task'][0]}"]:
+            self._say(event)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+        self._say(0)
+
+    def kill(self) -> None:
+        self.killed = True
+        self._say(-9)
+
+    def wait(self) -> int:
+        return self.code or 0
+
+
+class Impatient(Queue[Any]):
+    """A queue that waits for its next event for some seconds at most: a test that hangs fails."""
+
+    def get(self, *given: Any, **named: Any) -> Any:
+        return super().get(timeout=5)
+
+
+OVER = {"event": "done", "seconds": 2.5}
+
+
+@pytest.fixture
+def faked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Suite, Status]]:
+    """Return a function that makes a suite of some cells, whose workers follow a script."""
+    monkeypatch.setattr("equipoise.suites.execution.subprocess.Popen", Fake)
+    monkeypatch.setattr("equipoise.suites.execution.Queue", Impatient)
+    monkeypatch.setattr("equipoise.suites.execution.asked_prompts", lambda cell, folder: len(folder.path.name))
+    Fake.script, Fake.first, Fake.made = {}, [], []
+
+    def make(script: dict[str, list[Any]], first: list[Any] | None = None, **more: Any) -> tuple[Suite, Status]:
+        Fake.script, Fake.first = script, list(first or [])
+        path = tmp_path / "suite.toml"
+        path.write_text(BASIS)
+        suite = replace(read_suite(path), out=tmp_path / "out", **more)
+        made = [
+            Cell(Model(spec, spec.upper()), "builtin", task, {"limit": 3}, tmp_path / "out" / "cells" / spec, prompts=4)
+            for spec, task in (name.split() for name in script)
+        ]
+        return suite, Status(made, suite.out / "status.json")
+
+    return make
+
+
+def told(status: Status) -> list[tuple[str, str, int, float, str]]:
+    states = [(cell.name, status.states[cell.name]) for cell in status.cells]
+    return [(name.replace(" / builtin / ", " "), s.state, s.asked, s.seconds, s.note) for name, s in states]
+
+
+def test_each_model_has_a_worker_and_each_cell_ends_as_its_worker_says(faked: Any) -> None:
+    half = {"event": "progress", "what": "asking", "done": 2, "total": 4}
+    suite, status = faked(
+        {
+            "abc x": [
+                {**half, "total": 1},
+                half,
+                {**half, "what": "measuring", "done": 9, "total": 9},
+                "not json\n",
+                OVER,
+            ],
+            "abc y": [{"event": "left out", "reason": "no chat"}],
+            "d x": [{"event": "failed", "reason": "a  b\nc"}],
+            "d y": [OVER],
+        }
+    )
+    seen: list[tuple[str, int, str]] = []
+
+    def show(now: Status) -> None:
+        seen.extend((s.state, s.asked, s.note) for s in now.states.values() if s.state == "running" and s.note)
+
+    assert run_suite(suite, Choices(), show=show, status=status) is status
+    assert told(status) == [
+        ("ABC x", "done", 3, 2.5, ""),
+        ("ABC y", "left out", 0, 0.0, "no chat"),
+        ("D x", "failed", 0, 0.0, "a b c"),
+        ("D y", "done", 1, 2.5, ""),
+    ]
+    assert seen == [("running", 0, "asking"), ("running", 2, "asking"), ("running", 2, "measuring")]
+    first, second = Fake.made
+    assert [request["task"] for request in first.asked + second.asked] == [["x"], ["y"], ["x"], ["y"]]
+    command = ["equipoise", "suite", str(suite.path), "--only", "ABC / builtin / x"]
+    about = {"model": "abc", "data": ["builtin"], "task": ["x"], "folder": str(suite.out / "cells" / "abc")}
+    assert first.asked[0] == {**about, "settings": {"limit": 3}, "command": command}
+    assert first.command[1:] == ["-m", "equipoise.suites.worker", str(suite.out / ".worker-0.lock")]
+    assert first.closed and second.closed and not first.killed and second.command == first.command
+    assert sorted(file.name for file in (suite.out / "logs").iterdir()) == ["abc.log", "d.log"]
+    kept = json.loads((suite.out / "status.json").read_text())
+    assert kept["cells"]["D / builtin / y"] == {"state": "done", "asked": 1, "seconds": 2.5, "note": ""}
+    assert kept["speeds"] == {"ABC / x": 4 / 2.5, "D / y": 4 / 2.5}
+
+
+@pytest.mark.parametrize(("code", "name"), [(3, "code 3"), (-9, "signal SIGKILL")])
+def test_a_worker_that_dies_takes_one_cell_with_it(faked: Any, code: int, name: str) -> None:
+    suite, status = faked({"a x": [OVER], "a y": [code], "a z": [OVER]})
+    run_suite(suite, Choices(), show=silent, status=status)
+    log = suite.out / "logs" / "a.log"
+    assert told(status) == [
+        ("A x", "done", 1, 2.5, ""),
+        ("A y", "failed", 0, 0.0, f"its process ended with {name}; see {log}"),
+        ("A z", "done", 1, 2.5, ""),
+    ]
+    assert [len(worker.asked) for worker in Fake.made] == [2, 1]
+
+
+def test_a_worker_that_dies_before_it_is_ready_loses_its_first_cell_only(faked: Any) -> None:
+    suite, status = faked({"a x": [OVER], "a y": [OVER]}, first=[1])
+    run_suite(suite, Choices(), show=silent, status=status)
+    assert [(name, state) for name, state, *_ in told(status)] == [("A x", "failed"), ("A y", "done")]
+    assert len(Fake.made) == 2
+
+
+def test_several_models_run_at_once_where_that_is_asked_for(faked: Any) -> None:
+    suite, status = faked({"a x": [OVER], "b x": [OVER], "c x": [OVER]})
+    run_suite(suite, Choices(jobs=2), show=silent, status=status)
+    locks = [worker.command[-1].rpartition("/")[2] for worker in Fake.made]
+    assert sorted(locks[:2]) == [".worker-0.lock", ".worker-1.lock"] and len(locks) == 3
+    assert {state for _, state, *_ in told(status)} == {"done"}
+    with pytest.raises(EquipoiseError, match=r"^jobs must be at least 1, not 0$"):
+        Choices(jobs=0)
+
+
+def test_no_cell_begins_when_the_time_is_up(faked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite, status = faked({"a x": [OVER], "a y": [OVER], "b x": [OVER]}, budget=Budget(hours=1.0))
+    calls: list[float] = []
+
+    def clock() -> float:
+        # The first call sets the end; the second cell would begin at the very moment at which the time is up.
+        calls.append(0.0 if not calls else 3600.0 if status.of(DONE) else 3599.9)
+        return calls[-1]
+
+    monkeypatch.setattr("equipoise.suites.execution.time.monotonic", clock)
+    run_suite(suite, Choices(), show=silent, status=status)
+    assert [(name, state) for name, state, *_ in told(status)] == [
+        ("A x", "done"),
+        ("A y", "waiting"),
+        ("B x", "waiting"),
+    ]
+    assert len(Fake.made) == 1 and Fake.made[0].closed
+
+
+def test_an_interruption_ends_the_workers_and_cells_wait_again(faked: Any) -> None:
+    suite, status = faked({"a x": [], "a y": [OVER]})
+
+    def show(seen: Status) -> None:
+        if seen.of("running"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(suite, Choices(), show=show, status=status)
+    assert Fake.made[0].killed and [state for _, state, *_ in told(status)] == ["waiting", "waiting"]
+
+
+def test_a_suite_is_run_by_one_command_at_a_time(faked: Any) -> None:
+    suite, status = faked({"a x": [OVER]})
+    suite.out.mkdir(parents=True)
+    with (
+        FileLock(suite.out / ".suite.lock"),
+        pytest.raises(
+            SuiteError, match=rf"^another command is running this suite into {re.escape(str(suite.out))}; wait"
+        ),
+    ):
+        run_suite(suite, Choices(), show=silent, status=status)
+    assert not Fake.made
+
+
+def test_what_cannot_run_or_does_not_fit_is_refused_before_anything_runs(
+    suite_file: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = suite_file('models = ["planted"]\ndata = ["builtin"]\ntask = ["no-task", "none", "next-word"]\n')
+    with pytest.raises(SuiteError) as error:
+        plan(read_suite(path), Choices())
+    assert str(error.value).startswith(f"{path}: planted / builtin / no-task: unknown task 'no-task'")
+    assert str(error.value).endswith(" (and 1 more cells; --dry-run lists them)")
+    with pytest.raises(SuiteError) as error:
+        plan(read_suite(path), Choices(only=["no-task"]))
+    assert "more cells" not in str(error.value)
+    path = suite_file(BASIS)
+    size = 1_500_000 + 700 * 12
+    for gigabytes, fits in ((size / 1e9, True), ((size - 1) / 1e9, False)):
+        suite = replace(read_suite(path), budget=Budget(disk_gb=gigabytes))
+        if fits:
+            assert len(plan(suite, Choices()).cells) == 1
+        else:
+            with pytest.raises(SuiteError, match=rf"the cells take 0\.00 GB, the budget is {gigabytes:g} GB$"):
+                plan(suite, Choices())
+    usage = type("Usage", (), {"free": 1.2 * size - 1})
+    monkeypatch.setattr("equipoise.suites.execution.shutil.disk_usage", lambda place: usage)
+    reason = "the cells need 0.00 GB of disk space, 0.00 GB are free at "
+    with pytest.raises(SuiteError, match=re.escape(reason)):
+        plan(read_suite(path), Choices())
+    usage.free = 1.2 * size
+    assert plan(read_suite(path), Choices(settings={"limit": 6})).cells[0].settings["limit"] == 6
+
+
+def test_several_jobs_need_a_cluster_that_is_there(faked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite, status = faked({"a x": [OVER], "a y": [OVER]})
+    spread = [status.cells[0], replace(status.cells[1], settings={"cluster": "auto"})]
+    for several, jobs, address, refused in (
+        (spread, 2, "", True),
+        (spread, 1, "", False),
+        (spread, 2, "127.0.0.1:6379", False),
+        (status.cells, 2, "", False),
+    ):
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        monkeypatch.setattr("equipoise.suites.execution.cells", lambda suite, several=several, **given: several)
+        if not refused:
+            assert plan(suite, Choices(jobs=jobs)).cells == several
+            continue
+        text = "several jobs would each start a cluster; start one (`ray start --head`) and give its address as cluster"
+        with pytest.raises(SuiteError, match=rf"^{re.escape(f'{suite.path}: {text}')}$"):
+            plan(suite, Choices(jobs=jobs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,61 @@ def test_an_audit_leaves_its_rate_for_the_next_dry_run(tmp_path: Path, monkeypat
     assert CliRunner().invoke(app, [*command, "--out", str(tmp_path / "run")]).exit_code == 0
     told = CliRunner().invoke(app, ["audit", model, "--dry-run"]).output
     assert "(measured)" in told and "within a factor" not in told
+
+
+def metered(*steps: tuple[str, int, float]) -> Meter:
+    moments = iter([moment for _, _, moment in steps])
+    meter = Meter(lambda *step: None, clock=moments.__next__)
+    for what, done, _ in steps:
+        meter(what, done, 10**6)
+    return meter
+
+
+def test_too_few_or_no_time_give_no_rate() -> None:
+    assert metered(("a", 5, 1.0), ("b", 0, 1.0), ("a", 104, 3.0), ("b", 100, 1.0)).rates == {}
+    assert metered(("a", 5, 1.0), ("a", 60, 2.0), ("a", 105, 3.0)).rates == {"a": 50.0}
+    told: list[tuple[str, int, int]] = []
+    Meter(lambda *step: told.append(step))("x", 1, 2)
+    assert told == [("x", 1, 2)]
+
+
+def test_a_rate_is_of_a_dataset_and_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    options = EngineOptions()
+    remember("m", options, metered(("measuring", 0, 0.0), ("measuring", 200, 1.0)))
+    assert not (tmp_path / "rates.json").exists()
+    steps = [("d · t", 0, 0.0), ("d · t, reasoning", 0, 0.0), ("d · t", 200, 2.0), ("d · t, reasoning", 100, 4.0)]
+    remember("m", options, metered(*steps))
+    assert seconds("m", options, "t", prompts=50, texts=0) == 0.5
+    assert seconds("m", options, "t", prompts=0, texts=50) == 2.0
+    assert (
+        seconds("m", options, "t", prompts=50, texts=50) == 2.5 and seconds("m", options, "t", prompts=0, texts=0) == 0
+    )
+    assert (
+        seconds("n", options, "t", prompts=50, texts=0) is None
+        and seconds("m", options, "u", prompts=5, texts=0) is None
+    )
+    assert seconds("m", EngineOptions(dtype="float32"), "t", prompts=50, texts=0) is None
+    assert seconds("m", EngineOptions(seed=9), "t", prompts=50, texts=0) == 0.5
+    remember("m", options, metered(("e · u", 0, 0.0), ("e · u", 100, 1.0)))
+    kept = json.loads((tmp_path / "rates.json").read_text())
+    assert kept == {
+        json.dumps(["m", "t", "prompts", {}]): 100.0,
+        json.dumps(["m", "t", "texts", {}]): 25.0,
+        json.dumps(["m", "u", "prompts", {}]): 100.0,
+    }
+
+
+@pytest.mark.parametrize("content", ["", "[1]", "{", '{"a": "x"}'])
+def test_rates_that_cannot_be_read_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    (tmp_path / "rates.json").write_text(content)
+    assert seconds("m", EngineOptions(), "t", prompts=5, texts=0) is None
+    (tmp_path / "rates.json").write_text(json.dumps({json.dumps(["m", "t", "prompts", {}]): 0}))
+    assert seconds("m", EngineOptions(), "t", prompts=5, texts=0) is None
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "file"))
+    remember("m", EngineOptions(), metered(("d · t", 0, 0.0), ("d · t", 200, 2.0)))

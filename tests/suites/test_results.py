@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from equipoise.cli import app
+from equipoise.metrics.requirement import FAILED, UNDECIDED
+from equipoise.records import EquipoiseError
+from equipoise.report import write_site
 from equipoise.runs import Run
-from equipoise.suites.suite_file import SuiteError
+from equipoise.suites.cells import Cell
+from equipoise.suites.results import Results, check_gates, write_results
+from equipoise.suites.status import State, Status
+from equipoise.suites.suite_file import Gates, Model, Suite, SuiteError, read_suite
+from equipoise.verdict.gate import NOT_USABLE, junit
 
 Write = Callable[..., Path]
 
@@ -46,3 +56,75 @@ def test_the_command_line(suite_file: Write, monkeypatch: pytest.MonkeyPatch, tm
     assert isinstance(unknown.exception, SuiteError) and "matches nothing in the 1 finished cells" in str(
         unknown.exception
     )
+
+
+def checks(*outcomes: tuple[str, bool]) -> list[tuple[str, Any]]:
+    return [
+        (f"cell {n}", SimpleNamespace(outcome=outcome, passed=passed)) for n, (outcome, passed) in enumerate(outcomes)
+    ]
+
+
+def test_what_failed_and_what_is_undecided_is_told_apart() -> None:
+    told = checks((FAILED, False), (NOT_USABLE, False), (UNDECIDED, False), (UNDECIDED, True), ("passed", True))
+    results = Results(Path("a"), Path("b"), told)
+    assert results.failed == [check for _, check in told[:2]] and results.undecided == [told[2][1]]
+
+
+def test_a_requirement_that_cannot_be_read_is_refused() -> None:
+    check_gates(Gates(("ucerf >= 0.5",)))
+    with pytest.raises(EquipoiseError):
+        check_gates(Gates(("ucerf >= 0.5", "ucerf")))
+
+
+@pytest.fixture
+def done(suite_file: Write, planted_run: Path, mild_run: Path) -> tuple[Suite, Status]:
+    """Return a suite whose two cells are done."""
+    suite = replace(read_suite(suite_file(BASIS)), title="Mine", metric="flip_rate")
+    cells = [
+        Cell(Model(name, name), "builtin", "x", {}, run) for name, run in (("strong", planted_run), ("mild", mild_run))
+    ]
+    return suite, Status(cells, suite.out / "status.json")
+
+
+def test_a_suite_leaves_a_leaderboard_a_table_and_the_answers_of_its_gates(
+    done: tuple[Suite, Status], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, status = done
+    sites: list[Any] = []
+
+    def once(*given: Any, **named: Any) -> Any:
+        sites.append(sites[0] if sites else write_site(*given, **named))
+        return sites[0]
+
+    monkeypatch.setattr("equipoise.suites.results.write_site", once)
+    plain = write_results(suite, status)
+    assert plain is not None and plain.checks == [] and plain.site == suite.out / "leaderboard"
+    assert plain.measurements == suite.out / "measurements.parquet" and not (suite.out / "gates.csv").exists()
+    assert len(pd.read_parquet(plain.measurements)) == sum(len(Run(cell.folder).measurements) for cell in status.cells)
+    index = (plain.site / "index.html").read_text()
+    assert "Mine" in index and "flip" in index.lower()
+    gated = replace(suite, gates=Gates(("flip_rate[type=type2] <= 0.9", "flip_rate[type=type1] <= 0.001"), "pass"))
+    results = write_results(gated, status)
+    assert (
+        results is not None
+        and [cell for cell, _ in results.checks] == ["strong / builtin / x", "mild / builtin / x"] * 2
+    )
+    rows = pd.read_csv(suite.out / "gates.csv")
+    assert list(rows.columns) == ["cell", "required", "of", "outcome"]
+    assert rows["cell"].tolist() == [cell for cell, _ in results.checks]
+    assert rows["outcome"].tolist() == [check.outcome for _, check in results.checks]
+    assert rows["required"].tolist() == [check.requirement for _, check in results.checks]
+    assert rows["of"].tolist() == [check.where for _, check in results.checks]
+    assert (suite.out / "gates.xml").read_bytes() == junit([check for _, check in results.checks], str(suite.path))
+    assert len(results.failed) >= 2 and results.undecided == []
+    nothing = replace(suite, gates=Gates(("ucerf[type=type9] >= 0",)))
+    with pytest.raises(SuiteError) as error:
+        write_results(nothing, status)
+    assert str(error.value) == f"{suite.path}: 'ucerf[type=type9] >= 0' matches nothing in the 2 finished cells"
+
+
+def test_a_suite_without_a_finished_cell_leaves_nothing(done: tuple[Suite, Status]) -> None:
+    suite, status = done
+    for cell in status.cells:
+        status.set(cell, State("waiting"))
+    assert write_results(suite, status) is None and not (suite.out / "leaderboard").exists()

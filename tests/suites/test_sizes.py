@@ -6,13 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
+from equipoise.metrics import METRICS
+from equipoise.metrics.naming import metric_named
 from equipoise.metrics.requirement import parse_amount, parse_requirement
 from equipoise.options import RunOptions
 from equipoise.records import EquipoiseError
 from equipoise.runs import Run
 from equipoise.settings import Settings
-from equipoise.suites.sizes import Planned, Wish, planned
+from equipoise.stats.power import Contrast
+from equipoise.suites.sizes import Planned, Wish, _at_look, _contrast, _text, planned, wishes_of
 
 BUILTIN = RunOptions(model="planted", data=("builtin",))
 
@@ -74,3 +78,96 @@ def test_widths_and_spread_come_from_an_earlier_run(make_run: Callable[..., Path
 def test_what_cannot_be_planned_is_said(text: str, match: str) -> None:
     with pytest.raises(EquipoiseError, match=match):
         one(detect(text))
+
+
+@pytest.mark.parametrize(
+    ("sets", "answer"),
+    [
+        (None, "no: no number of sets would show it"),
+        (1001, "no: builtin · mcq has 1,000 such sets, you would need about 1,001"),
+        (1000, "yes: about 1,000 of 1,000 sets"),
+    ],
+)
+def test_the_answer_in_words(sets: int | None, answer: str) -> None:
+    assert Planned("w", "builtin · mcq", sets, 1000, "detect").answer == answer
+
+
+def test_requirements_are_wished_near_the_bound_and_far_from_it() -> None:
+    wishes = wishes_of([parse_requirement("flip_rate <= 0.2"), parse_requirement("accuracy >= 0.6")])
+    assert [(wish.kind, wish.amount, wish.true) for wish in wishes] == [
+        *(("require", 0.0, value) for value in (0.15, 0.1, 0.02)),
+        *(("require", 0.0, value) for value in (0.7, 0.8, 0.96)),
+    ]
+    assert wishes_of([parse_requirement("perplexity >= 2")]) == []
+
+
+@pytest.mark.parametrize(
+    ("units", "there_are", "look"),
+    [(1, 10, 1), (8, 500, 48), (48, 500, 48), (49, 500, 72), (499, 500, 500), (500, 500, 500), (501, 500, 501)],
+)
+def test_a_look_is_the_next_at_which_an_audit_asks(units: int, there_are: int, look: int) -> None:
+    # An audit of 500 looks at every 24 sets, and believes no look at fewer than 30.
+    assert _at_look(units, there_are) == look
+
+
+def test_wishes_in_words() -> None:
+    plain, grouped = parse_requirement("ucerf >= 0.5"), parse_requirement("ucerf[type=type2] >= 0.5")
+    told = [
+        _text(Wish("require", plain, 0.0)),
+        _text(Wish("require", grouped, 0.0, 0.25)),
+        _text(Wish("width", grouped, 0.05)),
+        _text(Wish("detect", plain, 0.1)),
+    ]
+    assert told == [
+        "settle ucerf >= 0.5",
+        "settle ucerf[type=type2] >= 0.5 if the value is 0.25",
+        "an interval of ucerf[type=type2] 0.05 wide",
+        "detect ucerf = 0.1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wish", "metric", "expected"),
+    [
+        (
+            Wish("require", parse_requirement("accuracy >= 0.5"), 0.0, 0.7),
+            "accuracy",
+            (Contrast(0.5, 0.9, True, False), 0.7),
+        ),
+        (Wish("detect", parse_amount("accuracy=0.1"), 0.1), "accuracy", (Contrast(0.6 - 0.1, 0.9, True, False), 0.6)),
+        (
+            Wish("detect", parse_amount("accuracy=0.1"), 0.1, 0.05),
+            "accuracy",
+            (Contrast(0.05 + 0.1, 0.9, True, False), 0.05),
+        ),
+        (Wish("detect", parse_amount("accuracy=0.7"), 0.7), "accuracy", (Contrast(0.6 + 0.7, 0.9, True, False), 0.6)),
+    ],
+)
+def test_what_is_tested_follows_the_metric(wish: Wish, metric: str, expected: tuple[Contrast, float]) -> None:
+    assert _contrast(wish, metric_named(metric), 0.6, 0.9, True) == expected
+
+
+def test_a_difference_is_tested_against_nothing() -> None:
+    signed = next(m for m in METRICS.values() if m.norm is None and m.bounds[0] < 0 < m.bounds[1])
+    assert _contrast(Wish("detect", parse_amount("ucerf=0.1"), 0.1), signed, 0.6, 0.9, False) == (
+        Contrast(0.0, 0.9, False, False),
+        0.1,
+    )
+    absolute = next(m for m in METRICS.values() if m.norm is not None)
+    assert _contrast(Wish("detect", parse_amount("ucerf=0.1"), 0.1), absolute, 0.6, 0.9, False) == (
+        Contrast(0.0, 0.9, False, True),
+        0.1,
+    )
+
+
+def test_plans_are_as_they_were_kept(planted_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    width = parse_amount("flip_rate[type=type2]=0.2")
+    settled = parse_requirement("flip_rate[type=type2] <= 0.9")
+    wishes = [Wish("width", width, 0.2), Wish("require", settled, 0.0, 0.3), detect("flip_rate[type=type1]=0.2")]
+    asked = RunOptions(model="planted", data=("builtin",), task=("next-word", "mcq"))
+    rows = planned(asked, Settings(), wishes, power=0.7)
+    like = planned(BUILTIN, Settings(), wishes[:1], like=Run(planted_run))
+    assert_kept("suites/plans", rows, like)
+    served = planned(BUILTIN, Settings(server="http://127.0.0.1:1"), wishes[:1])
+    assert served[0].seconds is None and served[0].prompts == rows[0].prompts

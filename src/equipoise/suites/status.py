@@ -65,8 +65,9 @@ class Status:
         known = self._speeds.get(_speed_key(cell))
         if known or cell.seconds is not None or _writes(cell.task):
             return known
-        others = [s for c in self.of(DONE) if c.model == cell.model and not _writes(c.task) for s in [self.speed(c)]]
-        return next((speed for speed in others if speed), None)
+        others = [other for other in self.of(DONE) if other.model == cell.model and not _writes(other.task)]
+        speeds = (self._speeds.get(_speed_key(other)) for other in others)
+        return next((speed for speed in speeds if speed), None)
 
     def seconds_left(self, cells: Sequence[Cell] | None = None) -> tuple[float, int]:
         """Return the seconds that cells need, and for how many cells they are not known.

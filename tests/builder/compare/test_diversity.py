@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,10 +15,13 @@ from equipoise.builder.compare.diversity import (
     pair_distance_deviation,
     pca,
     silhouette,
+    templates_of,
     tsne,
     vocabulary,
+    without_pronouns,
     written_texts,
 )
+from equipoise.datasets import open_dataset
 from equipoise.records import UndefinedMetric
 
 
@@ -62,3 +67,67 @@ def test_clusters_and_components_of_two_clouds() -> None:
     assert silhouette(clouds, clusters=2) > 0.9
     flat = pca(clouds)
     assert abs(flat[:40, 0].mean() - flat[40:, 0].mean()) > 3
+
+
+def test_a_vocabulary_is_counted_by_either_tokenizer() -> None:
+    texts = ["The cook, the COOK.", "A cook"]
+    paper = vocabulary(texts, tokenizer="paper")
+    assert (paper.size, paper.deviation) == (6, 0.0)
+    plain = vocabulary(texts)
+    assert plain.size == 3 and plain.deviation == pytest.approx(np.std([2, 3, 1]))
+
+
+def test_texts_are_as_their_files_have_them(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "pro_type1.txt").write_text(
+        "1 [The guard] saw the nurse 's cat and [he] ran.\n\n22 [The guard] met the nurse as [he] sat.\n"
+    )
+    (folder / "anti_type1.txt").write_text(
+        "1 [The guard] saw the nurse 's cat and [she] ran.\n\n22 [The guard] met the nurse as [she] sat.\n"
+    )
+    (folder / "notes.md").write_text("left alone")
+    name, texts, dataset = written_texts(str(folder))
+    assert name == "mine" and len(dataset.examples) == 4
+    assert texts == [
+        "The guard saw the nurse 's cat and she ran.",
+        "The guard met the nurse as she sat.",
+        "The guard saw the nurse 's cat and he ran.",
+        "The guard met the nurse as he sat.",
+    ]
+    name, texts, dataset = written_texts("sentiment")
+    assert (name, texts) == ("sentiment", [example.text for example in dataset.examples])
+    assert templates_of(open_dataset(str(folder))) == [
+        "The guard saw the nurse's cat and   ran.",
+        "The guard met the nurse as   sat.",
+    ]
+    assert without_pronouns("He saw her hat.") == "  saw   hat."
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_progress_is_told_by_the_block(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(diversity, "BLOCK", 2)
+    told: list[tuple[str, int, int]] = []
+    pair_distance_deviation(np.eye(2 * count), progress=lambda *step: told.append(step))
+    assert told == [
+        *(("pair distances", start, 2 * count) for start in range(0, 2 * count, 2)),
+        ("pair distances", 2 * count, 2 * count),
+    ]
+
+
+def test_the_fewest_that_each_number_needs() -> None:
+    line = np.array([[0.0, 0], [0, 1], [5, 5], [5, 6]])
+    assert silhouette(line, clusters=2) > 0.7 and silhouette(line, clusters=3, seed=1) == pytest.approx(
+        silhouette(line, clusters=3)
+    )
+    assert tsne(line, seed=3).shape == (4, 2) and np.array_equal(tsne(line, seed=3), tsne(line, seed=3))
+    for vectors, clusters, reason in (
+        (line, 1, "the silhouette of 4 sentences in 1 clusters"),
+        (line, 4, "the silhouette of 4 sentences in 4 clusters"),
+        (np.zeros((5, 2)), 2, "the silhouette of sentences that all fall into one cluster"),
+    ):
+        with pytest.raises(UndefinedMetric, match=f"^{reason}$"):
+            silhouette(vectors, clusters=clusters)
+    with pytest.raises(UndefinedMetric, match=r"^a t-SNE map of fewer than four sentences$"):
+        tsne(line[:3])
+    assert pair_distance_deviation(line[:2]) == 0.0

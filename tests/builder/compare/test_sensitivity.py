@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kept_texts import assert_kept
 from typer.testing import CliRunner
 
-from equipoise.builder.compare.sensitivity import near_duplicates
+from equipoise.builder.compare.sensitivity import _any_two, _components, near_duplicates
 from equipoise.cli import app
 from equipoise.records import EquipoiseError
 from equipoise.run import audit
@@ -72,3 +76,31 @@ def test_the_command_keeps_the_pairs_in_the_run(run: Path) -> None:
     assert result.exit_code == 0 and "near pairs" in result.output
     table = Run(run).frame("sensitivity.csv")
     assert len(table) == 2 and {"dataset", "task", "type"} <= set(table.columns)
+
+
+def test_near_duplicates_are_as_they_were_kept(run: Path) -> None:
+    assert_kept("builder/near-duplicates", near_duplicates(Run(run), seed=3))
+
+
+@given(st.lists(st.floats(-5, 5), max_size=12))
+def test_the_difference_of_any_two_is_the_mean_of_all_pairs(values: list[float]) -> None:
+    slowly = [abs(a - b) for place, a in enumerate(values) for b in values[:place]]
+    if not slowly:
+        assert np.isnan(_any_two(np.array(values)))
+    else:
+        assert _any_two(np.array(values)) == pytest.approx(sum(slowly) / len(slowly), abs=1e-9)
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=12))
+def test_groups_are_what_pairs_join(pairs: list[tuple[int, int]]) -> None:
+    labels = _components(9, pairs)
+    joined = {place: {place} for place in range(9)}
+    for first, second in pairs:
+        both = joined[first] | joined[second]
+        joined |= dict.fromkeys(both, both)
+    assert all((labels[a] == labels[b]) == (b in joined[a]) for a in range(9) for b in range(9))
+
+
+def test_a_run_without_sets_has_nothing_to_compare(run: Path) -> None:
+    with pytest.raises(EquipoiseError, match=r"^near-duplicates differ in 0 to 2 words, not -1$"):
+        near_duplicates(Run(run), words=-1)

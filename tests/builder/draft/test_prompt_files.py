@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from chat_faults import PLAN, requests
+from kept_texts import assert_kept
 
 from equipoise.builder.draft.generation import Plan, requests_of
 from equipoise.builder.draft.prompt_files import fill, read_prompts
@@ -65,3 +66,63 @@ def test_prompts_for_any_pronouns_and_for_markers() -> None:
         pronoun_sets(["he", "blah"])
     with pytest.raises(DatasetError, match="at least two"):
         pronoun_sets(["he"])
+
+
+SLOTS = (
+    "{target}|{target_occ}|{other}|{other_occ}|{count}|{pronoun_kind}|{pronoun_list}|{other_pronouns}|{preferred_forms}|"
+    "{himself}|{he}|{him}|{his}|{she}|{her_own}|{her}|{unknown}"
+)
+
+
+def test_every_slot_is_filled_as_it_was() -> None:
+    sets = {
+        "two": (HE, SHE),
+        "swapped": (SHE, HE),
+        "three": tuple(pronoun_sets(["he", "she", "they"])),
+        "new": tuple(pronoun_sets(["xe", "they"])),
+    }
+    assert_kept("builder/prompts", {name: fill(SLOTS, "nurse", "cook", 7, several) for name, several in sets.items()})
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "reason"),
+    [
+        (
+            {"type1.txt": "{target} {other}"},
+            "",
+            "type2.txt does not exist; a folder of prompts holds type1.txt and type2.txt",
+        ),
+        ({"type1.txt": "{other}", "type2.txt": "x"}, "", ": the prompt for type1 has no {target} (or {target_occ})"),
+        (
+            {"type1.txt": "{target} {other}", "type2.txt": "{target_occ}"},
+            "",
+            ": the prompt for type2 has no {other} (or {other_occ})",
+        ),
+        (
+            {"paper.md": "For type1 samples, we use the following prompt:\n{target} {other}\n"},
+            "paper.md",
+            " has no prompts: it should be a folder, or the UCerF paper's text with its appendix C",
+        ),
+    ],
+)
+def test_prompts_that_are_wrong_are_named(tmp_path: Path, files: dict[str, str], name: str, reason: str) -> None:
+    for file, text in files.items():
+        (tmp_path / file).write_text(text)
+    with pytest.raises(BuildError) as error:
+        read_prompts(tmp_path / name if name else tmp_path)
+    assert str(error.value).endswith(reason) and str(error.value).startswith(str(tmp_path))
+
+
+def test_the_prompts_of_a_paper_end_where_the_next_part_begins(tmp_path: Path) -> None:
+    path = tmp_path / "paper.md"
+    path.write_text(
+        "intro\nFor type2 samples, we use the following prompt:\n\n{target\\_occ} and {other} two\n"
+        "For type1 samples, we use the following prompt (short)\n{target} and {other\\_occ} one\n\n## D Other\nrest\n"
+    )
+    assert read_prompts(path) == {"type1": "{target} and {other_occ} one\n", "type2": "{target_occ} and {other} two\n"}
+    assert list(read_prompts(path)) == ["type1", "type2"]
+    folder = tmp_path / "own"
+    folder.mkdir()
+    for kind in ("type1", "type2"):
+        (folder / f"{kind}.txt").write_text(f"{kind} {{target\\_occ}} {{other}}")
+    assert read_prompts(folder) == {kind: f"{kind} {{target_occ}} {{other}}" for kind in ("type1", "type2")}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
-from equipoise.builder.draft.replies import ReplyLog, sentences_of
+from equipoise.builder.draft.replies import ReplyLog, parse, sentences_of
 from equipoise.builder.rules.filters import FilterOptions, sentence_breaks
 from equipoise.builder.steps import Draft
 from equipoise.builder.wordlist import occupations
@@ -151,3 +153,91 @@ def test_a_log_cut_anywhere_keeps_its_whole_lines_and_takes_more(tmp_path: Path)
         log.append({"request": {"key": "new"}, "reply": {"text": "x"}})
         again = ReplyLog(path)
         assert list(again.replies) == [*(f"k{number}" for number in range(expected)), "new"] and not again.damaged
+
+
+SHAPES = (
+    "Sure! Here are three:\n\n1. One is here.\n2) Two is\nhere.\n(3) Three.\n\nI hope this helps.",
+    "a. One.\nb) Two.\n4 - Four.\nSentence 5: Five.\n**6.** *Six* is **bold**.",
+    "- One.\n* Two\n  goes on.\n• Three.\n\nunrelated.",
+    "| no | text |\n|---|---|\n| 1 | One is long. |\n| 2 | short |",
+    "One.\nTwo!\nno end\nHere are more:\n# Heading.\n--- rule.\nThree?",
+    '["One.", "Two."]',
+    '{"sentences": [{"sentence": "One."}, {"text": "Two."}, {"other": "x"}, 3]}',
+    '{"a": ["x."], "b": ["y."]}',
+    '```json\n["One."]\n```\nafter.',
+    "```\n1. One.\n```",
+    "<think>1. No.</think>1. Yes.",
+    "1. “One.”\n2. «Two.» (a note)\n3. Three. - Note: more\n4. Example 7: Four.\n5. _Five_ and __six__.\n6. Title:",
+    "1.\nOne begins\nand ends.\nmore\n2. Two",
+    "1. One\n\nnot more\n2. Two [x].",
+    "[not json\n1. One.",
+    '```\nplain\n```\n```json\n["One."]\n```',
+    '```json\n[broken\n```\n```json\n["Two."]\n```',
+    '```json\n{"a": ["x."], "b": ["y."]}\n```\n```\n["Three."]\n```',
+    "",
+)
+
+
+@pytest.mark.parametrize("cut_off", [False, True])
+def test_every_shape_of_a_reply_is_read_as_it_was(cut_off: bool) -> None:
+    assert_kept(
+        f"builder/replies{'-cut' if cut_off else ''}", {reply: sentences_of(reply, cut_off=cut_off) for reply in SHAPES}
+    )
+
+
+ROW = {"request": {"key": "k"}, "reply": {"text": "ü"}}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "{",
+        "3",
+        "[]",
+        "{}",
+        '{"request": {"key": 3}, "reply": {"text": "x"}}',
+        '{"request": {"key": "k"}, "reply": {"text": 3}}',
+        '{"request": {"key": "k"}, "refusal": 3}',
+        '{"request": {"key": "k"}}',
+        '{"request": {"key": "k"}, "reply": {"text": "x"}, "crc32": "00000000"}',
+        '{"request": {"key": "k"}, "reply": {"text": "x"}, "crc32": "0"}',
+    ],
+)
+def test_a_line_that_is_not_whole_is_no_row(line: str) -> None:
+    assert parse(line) is None
+
+
+def test_a_log_keeps_replies_before_refusals(tmp_path: Path) -> None:
+    log = ReplyLog(tmp_path / "g.jsonl")
+    refusal = {"request": {"key": "k"}, "refusal": "no"}
+    log.append(refusal)
+    assert (log.replies, log.refusals) == ({}, {"k": refusal})
+    log.append(ROW)
+    log.append({**refusal, "refusal": "again"})
+    assert (log.replies, log.refusals) == ({"k": ROW}, {})
+    again = ReplyLog(tmp_path / "g.jsonl")
+    assert (list(again.replies), again.refusals, again.damaged, again.repair()) == (["k"], {}, [], "")
+    payload = json.dumps(ROW, ensure_ascii=False)[:-1]
+    line = f'{payload}, "crc32": "{zlib.crc32(payload.encode()):08x}"}}'
+    assert (tmp_path / "g.jsonl").read_text().split("\n")[1] == line and parse(line) is not None
+    assert parse(json.dumps(ROW)) == ROW  # of a version without checksums
+
+
+def test_damage_is_moved_aside_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    log = ReplyLog(path)
+    for number in range(3):
+        log.append({"request": {"key": f"k{number}"}, "reply": {"text": "x"}})
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], "", "broken", lines[1].replace("x", "y"), lines[2]]) + "\n")
+    damaged = ReplyLog(path)
+    assert (damaged.damaged, list(damaged.replies)) == ([3, 4], ["k0", "k2"])
+    assert damaged.repair() == f"{path}: damaged lines (3, 4) moved to g.damaged" and damaged.damaged == []
+    assert path.read_text() == f"{lines[0]}\n{lines[2]}\n"
+    assert (tmp_path / "g.damaged").read_text() == f"broken\n{lines[1].replace('x', 'y')}\n"
+    assert damaged.repair() == "" and ReplyLog(tmp_path / "none.jsonl").repair() == ""
+    for rest, expected in ((lines[1], f"{lines[0]}\n{lines[1]}\n"), ("{cut", f"{lines[0]}\n")):
+        path.write_text(f"{lines[0]}\n{rest}")
+        ReplyLog(path).repair()
+        assert path.read_text() == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from kept_texts import assert_kept
 
@@ -13,14 +15,20 @@ from equipoise.builder.rules.filters import (
     LENGTH,
     NEAR,
     OPEN,
+    PRONOUN_RULES,
     TWIN,
     FilterOptions,
+    drafts_of_dataset,
     filter_drafts,
+    sentence_breaks,
     sentence_count,
 )
 from equipoise.builder.steps import Draft, Variant
 from equipoise.builder.wordlist import occupations
-from equipoise.datasets.sentence_rules import ONE_PRONOUN, PRONOUN_LAST, TARGET_PAIR, TWO_OCCUPATIONS
+from equipoise.datasets.dataset import Dataset
+from equipoise.datasets.markers import read_markers
+from equipoise.datasets.sentence_rules import ONE_PRONOUN, PRONOUN_LAST, TARGET_PAIR, TWO_OCCUPATIONS, Break
+from equipoise.records import Example
 
 WORDS = occupations()
 
@@ -142,3 +150,85 @@ def test_what_becomes_of_odd_drafts_is_as_it_was_kept() -> None:
     for name, options in (("usual", FilterOptions()), ("strict", FilterOptions(6, 12, 1, brackets_required=True))):
         filtered = filter_drafts(drafts, occupations(), options)
         assert_kept(f"builder/filter-{name}", filtered.kept, filtered.rejected, filtered.aside, dict(filtered.failed))
+
+
+AGE = read_markers()["age"]
+MARKERS = {marker.word: AGE for marker in AGE.markers}
+PLAIN = "The old cook waved at the nurse while he waited."
+CASES = (
+    ("", PLAIN, ""),
+    ("old", PLAIN, ""),
+    ("old", PLAIN.replace("old cook", "OLD cook"), "[The OLD Cook] waved at the nurse while [he] waited."),
+    ("old", PLAIN.replace("nurse", "old nurse"), ""),
+    ("old", PLAIN.replace("old cook", "young cook"), ""),
+    ("old", PLAIN.replace("old cook", "young old cook"), ""),
+    ("old", "The old cook saw the old cook and the nurse while he waited.", ""),
+    ("", "The cook waved at the nurse while he waited.", "[The cook] waved at [the nurse] while [he] waited."),
+    ("", "The cook waved at the nurse while he waited.", "The cook waved at [a nurse] while [he] waited."),
+    ("", "The cook waved at the nurse while he waited.", "The cook waved at the nurse while [he] waited."),
+    ("", "The cook waved at the nurse while he waited.", "[The cook] waved at the nurse while he waited."),
+    ("", "The cook waved at the nurse while he waited.", "[The cook] [waved] at the nurse while [he] waited."),
+    ("", "The cook waved at the nurse while he waited.", "[The cook waved at the nurse while [he] waited."),
+    ("", "The cook waved at the nurse while he waited.", "The cook] waved at the nurse while he waited."),
+    ("", "The cook waved at the nurse while he saw the guest.", ""),
+    ("", "The cooks waved at the nurse while he waited.", ""),
+    ("", "The cook waved at the nurse while xe waited.", ""),
+    ("", "the cook waved at the nurse while he waited.", ""),
+    ("", "The cook waved at the nurse while he waited. Then it rained.", ""),
+    ("", "The cook told Mr. Hay that the nurse knew that he waited.", ""),
+    ("", "While he waited, the cook waved at the nurse.", ""),
+    ("", "The cook knew that he waved at the nurse.", ""),
+    ("", "He and hers and themselves met the cook and the nurse.", ""),
+)
+
+
+@pytest.mark.parametrize("kind", ["type1", "type2"])
+@pytest.mark.parametrize("required", [False, True])
+def test_the_breaks_of_every_draft_are_as_they_were_kept(kind: str, required: bool) -> None:
+    told = {}
+    for rule in PRONOUN_RULES:
+        options = FilterOptions(markers=MARKERS, brackets_required=required, pronoun_rule=rule)
+        for marker, text, raw in CASES:
+            one = Draft("d", kind, "cook", "nurse", text, raw or text, "here", marker)
+            told[f"{rule} {marker} {raw or text}"] = [tuple(b) for b in sentence_breaks(one, WORDS, options)]
+    assert_kept(f"builder/breaks-{kind}{'-required' if required else ''}", told)
+
+
+@pytest.mark.parametrize(("words", "fits"), [(4, False), (5, True), (40, True), (41, False)])
+def test_a_sentence_has_5_to_40_words(words: int, fits: bool) -> None:
+    made = draft(" ".join(["Word"] * words))
+    breaks = [broken for broken in sentence_breaks(made, WORDS, FilterOptions()) if broken.rule == LENGTH]
+    assert breaks == ([] if fits else [Break(LENGTH, f"has {words} words, not 5 to 40")])
+
+
+def test_progress_is_told_every_500_drafts() -> None:
+    told: list[tuple[str, int, int]] = []
+    drafts = [draft(f"Number {n} is no sentence", number=n) for n in range(1001)]
+    filter_drafts(drafts, WORDS, FilterOptions(), lambda *step: told.append(step))
+    assert told == [("drafts", done, 1001) for done in (0, 500, 1000, 1001)]
+
+
+def test_a_dataset_gives_its_sentences_as_drafts() -> None:
+    row = Example("a", "x", ("nurse", "cook"), 1, True, None, {"type": "type9"}, "a")
+    dataset = Dataset(
+        "mine", (row, replace(row, id="b", gold=None, answerable=False, groups={}), replace(row, id="c", groups={}))
+    )
+    assert drafts_of_dataset(dataset) == [
+        Draft("a", "type9", "cook", "nurse", "x", "x", "mine"),
+        Draft("b", "type1", "nurse", "cook", "x", "x", "mine"),
+        Draft("c", "type2", "cook", "nurse", "x", "x", "mine"),
+    ]
+
+
+def test_repeats_are_named_by_the_first_of_them() -> None:
+    other = "The cook waved at the nurse while he slept under the tree by the lake."
+    texts = [GOOD, GOOD, GOOD.replace(" he ", " she "), GOOD.replace("bus", "train"), other]
+    drafts = [draft(text, number=n) for n, text in enumerate(texts)] + [draft(GOOD, kind="type2", number=9)]
+    found = filter_drafts(drafts, WORDS, FilterOptions())
+    assert {one.id: one.reasons for one in found.rejected} == {
+        "d1": (f"{DUPLICATE}: repeats d0",),
+        "d2": (f"{TWIN}: is d0 with another pronoun",),
+        "d3": (f"{NEAR}: is nearly the same as d0",),
+    }
+    assert [one.id for one in found.kept] == ["d0", "d4", "d9"] and found.failed == {DUPLICATE: 1, TWIN: 1, NEAR: 1}
+    assert len(filter_drafts(drafts, WORDS, FilterOptions(near_words=-1)).kept) == 4

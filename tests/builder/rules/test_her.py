@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from kept_texts import assert_kept
 
+from equipoise.builder.rules.her import WORDS, her_form, is_without_noun
 from equipoise.builder.rules.variants import variants_of
 from equipoise.builder.wordlist import HE, SHE
 from equipoise.datasets.agreement import Unresolved
+from equipoise.datasets.pronouns import pronouns_in
 
 
 @pytest.mark.parametrize(
@@ -47,3 +50,86 @@ def test_the_pronoun_of_the_other_gender(text: str, swapped_text: str) -> None:
 def test_what_can_be_either_is_not_guessed(text: str) -> None:
     with pytest.raises(Unresolved):
         variants_of(text, "cook", (HE, SHE))
+
+
+def read(text: str) -> str:
+    """Return the form of "her" in a text, or why it is open."""
+    (her,) = (found for found in pronouns_in(text) if found.word == "her")
+    try:
+        return her_form(text, her)
+    except Unresolved as error:
+        return f"open, {error}"
+
+
+KINDS = sorted(
+    kind for kind in WORDS if kind not in ("causative", "perceiving", "judging", "helping", "giving", "going")
+)
+VERBS = {
+    "plain": ["met"],
+    "causative": ["made", "kept", "lets"],
+    "perceiving": ["saw", "watched"],
+    "judging": ["found", "calls"],
+    "helping": ["helped"],
+    "giving": ["gave", "brought"],
+    "going": ["drove"],
+}
+OTHER = [
+    "car",
+    "home",
+    "back",
+    "own",
+    "working",
+    "tired",
+    "smiling",
+    "leaving",
+    "being",
+    "having",
+    "writing",
+    "dogmatic",
+]
+REST = ("", ".", " the pan.", " slowly.", " soup.", " soup from the pan.")
+
+
+@pytest.mark.parametrize("verb", [verb for verbs in VERBS.values() for verb in verbs])
+def test_the_words_around_her_decide_as_they_did(verb: str) -> None:
+    words = [*OTHER, *(word for kind in KINDS for word in sorted(WORDS[kind])[:: max(len(WORDS[kind]) - 1, 1)][:2])]
+    said = {}
+    for word in dict.fromkeys(words):
+        answers = [read(f"The cook {verb} her {word}{rest}") for rest in REST]
+        answers.append(read(f"The cook {verb} her {word} very {word}."))
+        answers.append(read(f"The cook {verb} her very {word}."))
+        answers.append(read(f"The cook {verb} her very warmly {word} soup."))
+        said[word] = "; ".join(dict.fromkeys(f"{answer}" for answer in answers)), "".join(a[1] for a in answers)
+    assert_kept(f"builder/her/{verb}", said)
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("her", "object"),
+        ("Her car", "possessive"),
+        ("They met her", "object"),
+        ("They met her past work.", "open, 'her past work' can mean 'him' or 'his'"),
+        ("They met her past.", "object"),
+        ("They met her past", "object"),
+        ("They met her past, too.", "object"),
+        ("They met her very", "object"),
+        ("They met her very kind.", "object"),
+        ("They met her very kind cook.", "possessive"),
+        ("They gave her own plan away.", "possessive"),
+        ("They gave her three books.", "object"),
+        ("They gave her good luck.", "object"),
+        ("They gave her old plan to us.", "possessive"),
+        ("They gave her lunch", "open, 'gave her lunch' can mean 'him' or 'his'"),
+        ("They liked her leaving", "open, 'her leaving .' can mean 'him' or 'his'"),
+    ],
+)
+def test_the_places_of_her(text: str, form: str) -> None:
+    assert read(text) == form
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"), [("It was his", True), ("His.", True), ("his and", True), ("his cat", False)]
+)
+def test_a_possessive_without_its_noun_is_seen(text: str, alone: bool) -> None:
+    assert is_without_noun(text, pronouns_in(text)[0]) is alone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.builder.rules.people import NAME, SURNAME, TITLE, Wanted, people_in, slotted
 
@@ -94,3 +95,68 @@ def test_a_slot_that_the_groups_lack_keeps_the_document_out() -> None:
 def test_what_stays_as_it_is_is_told_and_asked_all_the_same(text: str, reason: str) -> None:
     made = slotted(text, BOTH)
     assert not made.is_open and any(reason in doubt.what for doubt in made.doubts)
+
+
+TEXTS = (
+    "Emily Clark came. Ms Clark left, and Emily called; Clark's son wrote.",
+    "Mr. Paul Reed saw himself. He was late. His bag is his.",
+    "Dr Lee and Mrs Anna Lee met. She was glad that Anna could sing.",
+    "Dear Anna,\nwe thank you. She isn't here; HER work is hers.\nMr Reed",
+    "Anna met Emily. She sang.",
+    "Anna met Paul. She sang.",
+    "Anna met Paul. He sang, and she danced.",
+    "Paul met him. She left.",
+    "Anna left. He stayed.",
+    "They met him and her.",
+    "Only then was she told. Never has she lost her keys.",
+    "Anna always runs and is late. She runs and is late.",
+    "Will Baker came in May. Will you ask Grace? Mark it.",
+    "Zorblax asked Kim Zorblax. Write to anna@example.org or anna.reed, Anna-Lena.",
+    "The actress and her mother met Northgate Timber in York.",
+    "He/she or s/he, his/her {brace} and (s)he may come. Mr  Unknown; Dr is here.",
+    "Kim said that he was late. Kim Park's dog saw him.",
+    "Anna brought her lunch. We met Ms O'Neill, Ms O'Neill.",
+    "annabel and Anna's ANNA.\nAnna: she likes it. We told her that she has won!",
+    "It rained.",
+    "",
+    "Anna met Emily. He saw her, and she sang.",
+    "Anna met Paul. Paul saw Anna. She left.",
+    "Paul met Anna. Anna saw Paul and Paul. He left her.",
+    "Kim met Robin. She took her hat.",
+    "Kim met Robin and Anna. She took her hat.",
+    "Anna knows it. She always runs home. She was there; she was was.",
+    "Anna knows it. She always was late. She left. She hasn't called. She doesn’t know.",
+    "Will May came. May is kind. Mr May left; Mrs. May stayed.",
+    "Ms Anna saw Ms Reed. Anna Reed's and Anna Park's hats: Reed left.",
+    "Dr. Kim Lee and Anna O'Neill-Park met. O'Neill-Park sang, and Lee-Park did not.",
+    "We met Anna.She left. (Anna) <anna@x.org> Anna_x, x.Anna, Anna.org, Annas.",
+    "HE saw Paul. He Was late. His. Is his bag his?",
+    "Who is she? Is she here: is she? Then has Anna left.",
+    "Mother and father, Sir Paul, Lady Anna and uncle Paul met a king.",
+    "She is\nher own boss.\nHer cat likes her\nvery much.",
+)
+SLOTS = (frozenset({NAME, TITLE}), frozenset({NAME, SURNAME, TITLE}), frozenset[str]())
+
+
+def test_what_is_made_of_every_text_is_as_it_was_kept() -> None:
+    made = {}
+    for text in TEXTS:
+        people = [(str(p), p.gender, p.mentions, p.places) for p in people_in(text, {"Zorblax"})]
+        versions = [slotted(text, Wanted(slots, frozenset({"Zorblax"}), plural=True)) for slots in SLOTS]
+        plain = slotted(text, Wanted(SLOTS[0]))
+        made[text] = {"people": people, "plain": plain, "versions": [(v, v.is_open) for v in versions]}
+    assert_kept("builder/people", made)
+
+
+@pytest.mark.parametrize(
+    ("text", "mentions"),
+    [
+        ("We met Mr. Paul Reed.", 1),
+        ("We met Paul. Paul left.", 2),
+        ("We met Paul Reed. Reed left.", 2),
+        ("Paul, Paul and Paul met.", 3),
+    ],
+)
+def test_the_parts_of_a_name_count_once(text: str, mentions: int) -> None:
+    (person,) = people_in(text)
+    assert person.mentions == mentions

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.builder.rules.filters import MARKED, NOT_BEFORE_BOTH, FilterOptions, filter_drafts
-from equipoise.builder.rules.variants import swapped, variants_of
+from equipoise.builder.rules.variants import Swapped, swapped, variants_of
 from equipoise.builder.steps import Draft
 from equipoise.builder.wordlist import HE, SHE, THEY, occupations
 from equipoise.datasets import open_dataset
 from equipoise.datasets.agreement import Unresolved
+from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.markers import read_markers
 from equipoise.datasets.pronouns import pronoun_sets
+from equipoise.records import Example
 
 SETS = pronoun_sets(["he", "she", "they", "xe", "ve/ver/vis/verself"])
 AGE = read_markers()["age"]
@@ -148,3 +154,58 @@ def test_pairs_that_no_rule_was_made_for(real_data) -> None:
     real_data("winobias")
     (her,) = (one for one in swapped(open_dataset("winobias")) if one.pronoun == "her")
     assert her.share >= 0.98
+
+
+WITH_MARKERS = (
+    ("A young cook met the nurse and he ran.", "cook", "young"),
+    ("An old engineer met the nurse and she ran.", "engineer", "old"),
+    ("The nurse met an  OLD  cook as he ran.", "cook", "old"),
+)
+
+
+def test_every_version_with_a_marker_is_as_it_was_kept() -> None:
+    told = {}
+    for text, target, marker in WITH_MARKERS:
+        form, versions = variants_of(text, target, (HE, SHE, THEY), AGE, marker)
+        told[text] = {"form": form, "versions": [(v.text, v.pronoun, v.group, v.marker) for v in versions]}
+    assert_kept("builder/variants", told)
+    with pytest.raises(Unresolved, match=r"^'old cook' is not in the sentence$"):
+        variants_of("The young cook met the nurse and he ran.", "cook", (HE, SHE), AGE, "old")
+    with pytest.raises(Unresolved, match=r"^has 2 of the chosen pronouns; exactly one can be swapped$"):
+        variants_of("The cook said that he saw her.", "cook", (HE, SHE))
+    with pytest.raises(Unresolved, match=r"^'his' has no noun after it: its counterpart can be 'hers'$"):
+        variants_of("The cook said that the hat was his.", "cook", (HE, SHE))
+    with pytest.raises(Unresolved, match=r"^a verb that agrees with the pronoun comes before it$"):
+        variants_of("The cook left, and only then was he told.", "cook", (HE, THEY))
+
+
+def test_counterparts_are_counted_by_pronoun() -> None:
+    def pair(number: int, first: str, second: str, one: str = "he", other: str = "she") -> list[Example]:
+        texts = ((first, one), (second, other))
+        return [
+            Example(
+                f"{number}-{word}",
+                text,
+                ("cook", "nurse"),
+                None,
+                False,
+                None,
+                {},
+                f"s{number}",
+                slots={"pronoun": word},
+            )
+            for text, word in texts
+        ]
+
+    rows = [
+        *pair(1, "The cook met the nurse as he ran.", "The cook met the nurse as she ran."),
+        *pair(2, "The cook met the nurse as he ran.", "The cook met the nurse when she ran."),
+        *pair(3, "The cook met the nurse as he saw them.", "The cook met the nurse as she saw them."),
+        *pair(4, "The cook met the nurse as he sat.", "The cook met the nurse as she sat.")[:1],
+        replace(pair(5, "x", "y")[0], slots={}),
+        replace(pair(5, "x", "y")[1], slots={}),
+    ]
+    he, she = swapped(Dataset("mine", tuple(rows)))
+    assert (he.pronoun, he.pairs, he.equal, he.other, he.aside, he.share) == ("he", 3, 1, 1, 1, 0.5)
+    assert (she.pronoun, she.pairs, she.equal, she.other, she.aside) == ("she", 3, 1, 1, 1)
+    assert math.isnan(Swapped("x", 1, 0, 0, 1).share)

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import csv
+import hmac
 import html
+import re
+import stat
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from survey_browser import SITE, code_in, come, heading_of, panel
 
+from equipoise.builder.steps import BuildError
 from equipoise.builder.survey.database.survey import SurveyDatabase
-from equipoise.builder.survey.panel import PaymentMap, normalised, signed_links, visit_of
+from equipoise.builder.survey.panel import (
+    PREVIEW,
+    Ending,
+    PanelOptions,
+    PaymentMap,
+    Visit,
+    is_signed,
+    normalised,
+    read_ids,
+    signature_of,
+    signed_links,
+    visit_of,
+)
 
 KEY = "a key for signed links, 128 bits"
 
@@ -134,3 +152,79 @@ def test_a_payment_map_waits_half_a_minute_for_another_writer_and_keeps_each_row
     people = PaymentMap(tmp_path / "payments.sqlite")
     assert people._connection.execute("PRAGMA busy_timeout").fetchone() == (30_000,)
     assert people._connection.isolation_level is None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        (
+            {"PROLIFIC_PID": " Ann ", "STUDY_ID": "s" * 101, "SESSION_ID": "t", "sig": "x"},
+            ("prolific", "Ann", "ann", "s" * 100, "t", False, "x"),
+        ),
+        ({"workerId": "W1", "hitId": "h", "assignmentId": "a"}, ("mturk", "W1", "w1", "h", "a", False, "")),
+        ({"assignmentId": PREVIEW}, ("mturk", "", "", "", PREVIEW, True, "")),
+        ({"participantId": "p", "assignmentId": PREVIEW}, ("mturk", "", "", "", PREVIEW, True, "")),
+        (
+            {"participantId": "p", "projectId": "q", "assignmentId": "a" * 101},
+            ("cloudresearch", "p", "p", "q", "a" * 100, False, ""),
+        ),
+        ({"id": "Ｘ 1", "study": "s", "session": PREVIEW}, ("other", "Ｘ 1", "x1", "s", PREVIEW, True, "")),
+        ({"id": "a/b"}, ("other", "a/b", "", "", "", False, "")),
+        ({"PROLIFIC_PID": " ", "id": "b"}, ("other", "b", "b", "", "", False, "")),
+        ({"PROLIFIC_PID": "a", "id": "b"}, ("prolific", "a", "a", "", "", False, "")),
+    ],
+)
+def test_who_an_address_names(parameters: dict[str, str], expected: tuple[object, ...]) -> None:
+    assert visit_of(parameters) == Visit(*expected)
+
+
+def test_nobody_is_named_by_other_parameters() -> None:
+    assert visit_of({}) is None and visit_of({"id": " ", "study": "s"}) is None
+
+
+def test_ids_are_one_whatever_their_case_and_width() -> None:
+    assert normalised(" Ａb\u00a0C-1.2@x:+ ") == "abc-1.2@x:+"
+    assert normalised("x" * 100) == "x" * 100 and normalised("x" * 101) == normalised("") == normalised("a;b") == ""
+
+
+def test_a_signature_is_of_the_key_and_the_person() -> None:
+    right = hmac.new(b"k", b"ann", "sha256").hexdigest()[:32]
+    assert signature_of("k", " ANN ") == right != signature_of("l", "ann")
+    options = PanelOptions(key="k")
+    visit = Visit("other", "Ann", "ann", "", "", False, right)
+    assert is_signed(options, visit) and not is_signed(options, replace(visit, signature="x"))
+    assert not is_signed(PanelOptions(), replace(visit, signature=signature_of("", "ann")))
+    assert signed_links("https://s.test/", ["a b", "c"], "k") == [
+        f"https://s.test/panel?id=a%20b&sig={signature_of('k', 'ab')}",
+        f"https://s.test/panel?id=c&sig={signature_of('k', 'c')}",
+    ]
+
+
+def test_ids_are_read_from_lines(tmp_path: Path) -> None:
+    path = tmp_path / "ids.txt"
+    path.write_text(" Ann \n\nB1\n")
+    assert read_ids(path) == {"ann", "b1"}
+    path.write_text("ann\n\n a/b \n")
+    with pytest.raises(BuildError, match=rf"^{re.escape(str(path))}:3: 'a/b' is not a participant id$"):
+        read_ids(path)
+
+
+def test_an_ending_fills_in_its_code_and_the_id() -> None:
+    assert Ending("A B", "https://p.test/{code}?id={id}").link("x/y&") == "https://p.test/A%20B?id=x/y%26"
+    assert Ending("A").link("x") == ""
+
+
+def test_the_map_knows_each_person_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "er" / "panel.sqlite"
+    payments = PaymentMap(path)
+    ann, tom = Visit("other", "Ann", "ann", "s", "t", False), Visit("mturk", "Tom", "tom", "", "", False)
+    rater = payments.rater_of(ann)
+    assert rater == payments.rater_of(replace(ann, study="u")) != payments.rater_of(tom) and len(rater) == 12
+    assert (payments.panel_id(rater), payments.panel_id("nobody")) == ("Ann", "")
+    first, second = payments.people()
+    assert first[:5] == (rater, "other", "Ann", "s", "t") and second[1:3] == ("mturk", "Tom")
+    assert abs(float(str(first[5])) - time.time()) < 60 and stat.S_IMODE(path.stat().st_mode) == 0o600
+    payments.close()
+    again = PaymentMap(path)
+    assert again.rater_of(ann) == rater
+    again.close()

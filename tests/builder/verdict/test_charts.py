@@ -6,6 +6,7 @@ from collections.abc import Callable
 from xml.etree import ElementTree
 
 import pytest
+from kept_texts import assert_kept
 from survey_raters import vote
 
 from equipoise.builder.steps import Sentence
@@ -37,3 +38,18 @@ def test_locales_are_bars_with_their_counts(locales: dict[str, int]) -> None:
     assert list(panel.y.names) == [f"{name} ({count})" for name, count in locales.items()]
     assert (panel.x.low, panel.x.high) == (0.0, max([*locales.values(), 1]))
     assert ElementTree.fromstring(svg(locale_chart(locales), alone=True)).get("role") == "img"
+
+
+def test_agreement_is_drawn_as_it_was_kept(some_sentences: Callable[[int], list[Sentence]]) -> None:
+    sentences = some_sentences(12)
+    votes = {
+        sentence.id: [vote(True, n % 2 == 0, m < n) for m in range(9)] + [vote(False)] * (n % 3)
+        for n, sentence in enumerate(sentences[:-1])
+    }
+    votes[sentences[-1].id] = [vote(False), vote(None)]
+    assert_kept(
+        "builder/agreement",
+        consistency(sentences, votes),
+        agreement_chart(sentences, votes, "people"),
+        locale_chart({"Kenya": 5, "Peru": 1200}, "people"),
+    )

@@ -6,7 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
 from kept_texts import assert_kept
 from local_parts import write_records
 from survey_raters import new_sqlite, survey_of, vote, votes_for
@@ -15,10 +17,12 @@ from typer.testing import CliRunner
 import equipoise
 from equipoise.builder.rules.filters import FilterOptions, filter_drafts
 from equipoise.builder.steps import (
+    BuildError,
     BuildFolder,
     Draft,
     Sentence,
     Step,
+    Variant,
 )
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.verdict.cleaning import (
@@ -26,12 +30,14 @@ from equipoise.builder.verdict.cleaning import (
     Cleaned,
     CleanOptions,
     Sheet,
+    base_id,
     clean,
     dataset_files,
     synthbias_rows,
     winobias_files,
 )
 from equipoise.builder.verdict.consensus import Coverage, Criteria, Rule
+from equipoise.builder.verdict.questions import questions_of
 from equipoise.builder.verdict.summary import rows_of, summarise
 from equipoise.builder.verdict.votes import Answer, RaterRecord
 from equipoise.builder.wordlist import occupations
@@ -211,3 +217,58 @@ def test_the_files_of_a_dataset_are_as_they_were_kept(some_sentences: Callable[[
     steps = [Step("filter", 50, 40, {"one pronoun": 10})]
     files = dataset_files(cleaned, Sheet("mine", "CC0-1.0", WORDS, steps, summary))
     assert_kept("builder/dataset", cleaned, summary, files)
+
+
+OWN = questions_of(
+    "mine",
+    [
+        {"name": "more", "choices": ["first", "second", "same"]},
+        {"name": "sure", "choices": ["yes", "no"], "when": {"more": "first"}},
+    ],
+)
+
+
+def told(cleaned: Cleaned, options: CleanOptions, name: str) -> dict[str, Any]:
+    """Return the files of a dataset, its pictures by their size alone."""
+    raters = [RaterRecord(f"r{n}", "passed", 1.0, "") for n in range(5)]
+    rows = [(id, f"r{n}", vote, 5.0) for id, votes in cleaned.votes.items() for n, vote in enumerate(votes)]
+    summary = summarise(rows, raters, (len(cleaned.sentences), 1), cleaned.simulated, options.rule.questions)
+    files = dataset_files(cleaned, Sheet(name, "CC0-1.0", WORDS, [], summary, options))
+    return {file: text if not file.endswith(".svg") else "a picture" for file, text in files.items()}
+
+
+def test_questions_of_ones_own_and_markers_have_files_of_their_own_as_kept(
+    some_sentences: Callable[[int], list[Sentence]],
+) -> None:
+    plain, other, third = (replace(one, id=f"é{n}") for n, one in enumerate(some_sentences(3)))
+    marked = replace(
+        other, marker="old", variants=(Variant("They ran.", "they", "neutral", "old"), Variant("He ran.", "he", "male"))
+    )
+    votes = {plain.id: ("first", "yes"), marked.id: ("same", ""), third.id: ("second", "")}
+    answers = [Answer(id, f"r{n}", 0, said, 5.0, False) for id, said in votes.items() for n in range(4)]
+    answers += [Answer(f"{plain.id}-twin2", f"r{n}", 1, ("first", "no"), 5.0, False) for n in range(1)]
+    options = CleanOptions(Rule(questions=OWN), allow_unsettled=True)
+    cleaned = clean([plain, marked, third], answers, options)
+    assert_kept("builder/dataset-own", cleaned, told(cleaned, options, "mine"))
+    strict = clean([plain, marked, third], answers, CleanOptions(Rule(questions=OWN)))
+    assert_kept("builder/dataset-own-strict", strict.verdicts, strict.reasons, strict.unsettled, strict.unsettled_kept)
+
+
+def test_simulated_answers_and_any_pronouns_are_as_they_were_kept(
+    some_sentences: Callable[[int], list[Sentence]],
+) -> None:
+    first, second = some_sentences(2)
+    wide = replace(first, variants=(*first.variants, Variant(first.text.replace(" he ", " they "), "they", "neutral")))
+    answers = votes_for(wide, origin="simulated") + votes_for(second, flipped=True, count=5)
+    cleaned = clean([wide, second], answers, CleanOptions())
+    assert_kept("builder/dataset-simulated", cleaned, told(cleaned, CleanOptions(), "mine"))
+    assert [base_id(id) for id in ("s", "s-twin", "s-twin12", "s-twinx", "twin")] == ["s", "s", "s", "s-twinx", "twin"]
+
+
+def test_a_person_who_is_not_in_the_sentence_is_refused(some_sentences: Callable[[int], list[Sentence]]) -> None:
+    (sentence,) = some_sentences(1)
+    cleaned = Cleaned(
+        {}, {}, ((sentence, "driver" if "driver" not in sentence.text else "cook"),), Counter(), 0, (), 0, 0
+    )
+    with pytest.raises(BuildError, match=r"^the (driver|cook) is not in "):
+        winobias_files(cleaned, WORDS)

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.builder.steps import BuildError
 from equipoise.builder.verdict.consensus import Coverage, Rule
@@ -43,3 +44,29 @@ def test_a_rater_errs_as_often_as_said() -> None:
     assert votes[truth] / 20_000 == pytest.approx(0.9**3, abs=0.01)
     assert votes["no", "", ""] / 20_000 == pytest.approx(0.1, abs=0.01)
     assert {reply_of(("no", "", ""), published(), 0.0, rng) for _ in range(20)} == {("no", "", "")}
+
+
+def test_what_is_expected_is_as_it_was_kept() -> None:
+    own = questions_of(
+        "mine",
+        [
+            {"name": "more", "choices": ["first", "second", "same"]},
+            {"name": "sure", "choices": ["yes", "no"], "when": {"more": "first"}},
+        ],
+    )
+    rules = {"usual": Rule(), "few": Rule(Coverage(2, 5)), "own": Rule(Coverage(3, 6), questions=own)}
+    told = {
+        f"{name}, {error}": expect(rule, error, seed=7) for name, rule in rules.items() for error in (0.0, 0.15, 0.5)
+    }
+    assert_kept("builder/expectations", told, {name: good_votes(rule) for name, rule in rules.items()})
+    for error in (-0.01, 1.0):
+        with pytest.raises(BuildError, match=f"^the share of wrong replies must be from 0 to 1, not {error:g}$"):
+            expect(Rule(), error)
+
+
+def test_who_answers_what_has_no_right_answer_guesses() -> None:
+    votes = Counter(reply_of(("no", "", ""), published(), 0.5, random.Random(n)) for n in range(4000))
+    assert votes["no", "", ""] / 4000 == pytest.approx(0.5, abs=0.03)
+    for first in ("yes", "no"):
+        for second in ("yes", "no"):
+            assert votes["yes", first, second] / 4000 == pytest.approx(0.125, abs=0.03)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -67,3 +68,56 @@ def test_a_question_that_depends_on_another_is_asked_only_then() -> None:
     )
     assert isinstance(questions, Questionnaire)
     assert set(questions.votes()) == {("first", "yes"), ("first", "no"), ("second", ""), ("same", "")}
+
+
+NAMES = "cannot name a question; use small letters, each name once"
+CHOICES = "needs at least two choices, named in small letters"
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([{"choices": ["a", "b"]}], f"mine: '' {NAMES}"),
+        ([{"name": "a" * 32, "choices": ["a", "b"]}], f"mine: '{'a' * 32}' {NAMES}"),
+        ([{"name": "1a", "choices": ["a", "b"]}], f"mine: '1a' {NAMES}"),
+        ([{"name": "a-b", "choices": ["a", "b"]}], f"mine: 'a-b' {NAMES}"),
+        ([{"name": "a", "choices": ["a", "b"]}] * 2, f"mine: 'a' {NAMES}"),
+        *(
+            ([{"name": name, "choices": ["a", "b"]}], f"mine: '{name}' {NAMES}")
+            for name in ("ticket", "comment", "unsure", "text", "pronoun", "why", "type")
+        ),
+        ([{"name": "a"}], f"mine: question 'a' {CHOICES}"),
+        ([{"name": "a", "choices": ["a", "a"]}], f"mine: question 'a' {CHOICES}"),
+        ([{"name": "a", "choices": ["a", "b", "C"]}], f"mine: question 'a' {CHOICES}"),
+        ([], "mine: there are no questions"),
+        (
+            [{"name": "a", "choices": ["x", "y"]}, {"name": "b", "choices": ["x", "y"], "when": {"a": "z"}}],
+            "mine: question 'b' depends on a = z, which no earlier question offers",
+        ),
+        (
+            [{"name": "a", "choices": ["x", "y"]}, {"name": "b", "choices": ["x", "y"], "when": {"a": "x", "b": "y"}}],
+            "mine: question 'b' depends on a = x, which no earlier question offers",
+        ),
+    ],
+)
+def test_every_mistake_in_a_question_is_named(rows: list[dict[str, Any]], reason: str) -> None:
+    with pytest.raises(BuildError) as error:
+        questions_of("mine", rows)
+    assert str(error.value) == reason
+
+
+def test_a_question_keeps_what_it_was_given() -> None:
+    rows = [
+        {"name": "a" * 31, "choices": ["x", "y2", "z_"], "column": "A"},
+        {"name": "b", "choices": ["x", "y"], "when": {"a" * 31: "z_"}},
+    ]
+    made = questions_of("mine", rows)
+    assert made.names == ("a" * 31, "b") and [q.column for q in made.questions] == ["A", "b"]
+    assert (
+        made.as_rows() == [rows[0], {**rows[1], "column": "b"}] and not made.is_published and published().is_published
+    )
+    assert made.vote({"a" * 31: "z_", "b": "unsure"}) is None
+    assert made.vote({"a" * 31: "z_", "b": "unsure"}, unsure=True) == ("z_", "unsure")
+    assert made.vote({"a" * 31: "x", "b": "y"}) == ("x", "")
+    assert made.votes() == (("x", ""), ("y2", ""), ("z_", "x"), ("z_", "y"))
+    assert made.as_text(("x", "")) == json.dumps({"a" * 31: "x"}) and made.read(made.as_text(("x", ""))) == ("x", "")

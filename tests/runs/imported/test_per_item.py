@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
 
 import equipoise
 from equipoise.records import DatasetError, EquipoiseError, RunError
@@ -130,3 +131,106 @@ def test_published_outputs_of_one_model_make_one_run(real_data, tmp_path: Path) 
     found = run.measurements[run.measurements["group"] == "all"]
     assert found["dataset"].tolist() == ["genderlex", "gender-ece-winogender"]
     assert pd.Series(run.outcomes["predicted_side"]).isin(["male", "female"]).all()
+
+
+WIDE = (
+    "item,candidate,logprob,prob,gold,stereotype,answerable,text,model,dataset,task,variant,pair,cluster,group:land,group:type\n"
+    "a,cook,-1.0,,1,0,,The cook met her.,m,d,t,v1,p,c,north,\n"
+    "a,nurse,-2.0,,0,1,,,m,d,t,v1,p,c,north,\n"
+    "b,cook,,0.25,,,yes,,m,d,t,,p,,south,x\n"
+    "b,nurse,0.00005,,true,,,,m,d,t,,p,,south,x\n"
+    "c,x,-0.5,,,,,,,,,,,,,\n"
+    "c,y,,0,,,,,,,,,,,,\n"
+    "e,x,,1.0000005,1,,no,,,,,,,,,\n"
+    "e,y,-9,,,,,,,,,,,,,\n"
+)
+
+
+def test_every_column_of_the_general_format_is_read_as_it_was_kept(tmp_path: Path) -> None:
+    several = read_results(write(tmp_path / "theirs.csv", WIDE), model="given", dataset="named")
+    assert [(part.model, part.dataset.name, part.task) for part in several] == [
+        ("m", "d", "t"),
+        ("given", "named", "imported"),
+    ]
+    again = read_results(tmp_path / "theirs.csv")
+    assert (again[1].model, again[1].dataset.name) == ("theirs", "theirs")
+    kept = [
+        (part.dataset.examples, part.outcomes.probs, part.outcomes.logprobs, part.outcomes.variant, part.notes)
+        for part in several
+    ]
+    assert_kept("runs/imported", kept, hide=[str(tmp_path)])
+
+
+def test_a_pair_holds_its_contrast_itself(tmp_path: Path) -> None:
+    (part,) = read_results(write(tmp_path / "theirs.csv", GENERAL))
+    first, second = part.dataset.examples
+    assert (first.set_id, first.cluster_id, second.cluster_id, first.answerable) == ("a", "p", "q", False)
+    assert first.pair is not None and (first.pair.rests, first.pair.sides) == (("him", "her"), ("male", "female"))
+    assert first.groups == {"land": "north"} and (first.gold, second.gold) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("item,candidate,logprob\n,x,-1\n", "theirs.csv:2: item is empty"),
+        (
+            "item,candidate,logprob,stands_for\na,x,-1,m\na,y,-1,\n",
+            "theirs.csv:2: item 'a': stands_for must name another side for each candidate",
+        ),
+        (
+            "item,candidate,logprob,stands_for\na,x,-1,m\na,y,-1,m\n",
+            "theirs.csv:2: item 'a': stands_for must name another side for each candidate",
+        ),
+        (
+            "item,candidate,logprob\na,x,-1\na,y,0.0002\n",
+            "theirs.csv:3: logprob 0.0002 is not the logarithm of a probability",
+        ),
+        ("item,candidate,logprob\na,x,-1\na,y,\n", "theirs.csv:3: has no logprob, and no prob in [0, 1]"),
+        ("item,candidate,prob\na,x,0.5\na,y,-0.1\n", "theirs.csv:3: has no logprob, and no prob in [0, 1]"),
+        ("item,candidate,prob\na,x,0.5\na,y,1.00001\n", "theirs.csv:3: has no logprob, and no prob in [0, 1]"),
+        ("item,candidate,prob\na,x,0.5\na,y,z\n", "theirs.csv:3: prob 'z' is not a number"),
+        (
+            "item,candidate,prob,stereotype\na,x,0.5,1\na,y,0.5,1\n",
+            "theirs.csv:2: stereotype marks 2 candidates of one item",
+        ),
+        ("item,candidate,prob\na,x,0.5\na,y,0.5\nb,x,1\n", "theirs.csv:4: example b: needs at least two candidates"),
+        (
+            "item,candidate,prob\na,x,0.5\na,y,0.5\nb,x,1\nb,y,0\nb,z,0\n",
+            "theirs.csv:4: item 'b' has 3 candidates, others 2",
+        ),
+    ],
+)
+def test_every_refusal_has_its_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DatasetError) as error:
+        read_results(write(tmp_path / "theirs.csv", text))
+    assert str(error.value).startswith(message)
+
+
+def test_remarks_on_the_paper_s_numbers(tmp_path: Path) -> None:
+    odd = (
+        "0,The cook thanked him.,The cook thanked her.,him,her,1.5,0.5,0.75,0.25,1,1\n"
+        "1,The nurse saw him.,The nurse saw her.,him,her,0.2,0.2,0.6,0.4,0,0\n"
+        "2,The maid saw him.,The maid saw her.,him,her,0.2,0.2,1.0,1.0,0,0\n"
+        "3,The maid met him.,The maid met her.,him,her,0.2,0.2,,0.5,0,0\n"
+        "4,The maid left him.,The maid left her.,him,her,,0.2,0.5,0.5,0,0\n"
+    )
+    (part,) = read_results(write(tmp_path / "m.csv", HEAD + odd), format="gender-ece", model="x", dataset="y")
+    assert part.outcomes.probs.tolist() == [[0.75, 0.25], [0.6, 0.4], [0.5, 0.5]]
+    assert np.allclose(part.outcomes.logprobs, np.log([[1.5, 0.5], [0.2, 0.2], [0.2, 0.2]]))
+    assert (part.model, part.dataset.name, len(part.dataset.examples)) == ("x", "y", 3)
+    assert part.notes == (
+        "m.csv: 2 rows without a probability are left out, the first in line 5",
+        "m.csv: 1 probabilities are over 1, summed over several places of a pronoun",
+        "m.csv: 2 normalised scores differ from the probabilities' ratio; the scores are used",
+    )
+    with pytest.raises(DatasetError, match=r"^m\.csv: no row has a probability$"):
+        read_results(write(tmp_path / "m.csv", HEAD + ROWS.splitlines(keepends=True)[2]), format="gender-ece")
+
+
+def test_a_folder_is_read_only_where_its_tool_writes_folders(tmp_path: Path) -> None:
+    for name in ("general", "gender-ece"):
+        with pytest.raises(DatasetError) as error:
+            read_results(str(tmp_path), format=name)
+        assert str(error.value) == f"{tmp_path}: no such file"
+    with pytest.raises(DatasetError, match="no such file"):
+        read_results(tmp_path / "none", format="lm-eval")

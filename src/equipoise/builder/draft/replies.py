@@ -117,9 +117,7 @@ def _checksum(text: str) -> str:
 def parse(line: str) -> dict[str, Any] | None:
     """Return the row of a line, None if it is damaged."""
     checked = _CHECKED.match(line)
-    if checked and checked[2] != _checksum(checked[1]):
-        return None
-    if not checked and '"crc32"' in line:
+    if checked[2] != _checksum(checked[1]) if checked else '"crc32"' in line:
         return None
     try:
         row = json.loads(line)

@@ -10,7 +10,6 @@ MOST = 2
 """The largest number of differing words; cost grows with its power."""
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
-_MASK = 2**64 - 1
 
 
 def words_in(text: str) -> list[str]:
@@ -51,11 +50,11 @@ class NearIndex:
 
     def _signatures(self, words: frozenset[str]) -> Iterator[int]:
         # With a sum, leaving a word out is one subtraction. Collisions are compared word by word in near().
-        hashes = [hash(word) & _MASK for word in words]
-        whole = sum(hashes) & _MASK
+        hashes = [hash(word) for word in words]
+        whole = sum(hashes)
         for count in range(self.most + 1):
             for left_out in combinations(hashes, count):
-                yield (whole - sum(left_out)) & _MASK
+                yield whole - sum(left_out)
 
 
 def near_pairs(texts: Iterable[str], most: int = MOST) -> list[tuple[int, int]]:

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from itertools import pairwise
 
 from ...datasets.agreement import Unresolved, agreeing, is_inverted
 from ...datasets.pronouns import KNOWN, Found, gender_of, pronouns_in
@@ -77,9 +78,8 @@ class Person:
     @property
     def mentions(self) -> int:
         """How often the text names this person; the parts of a name count once."""
-        starts = [start for start, _, _ in self.places]
-        ends = [end for _, end, _ in self.places]
-        return 1 + sum(start - end > 2 for start, end in zip(starts[1:], ends, strict=False))
+        # "Mr. Reed" is one mention, "Paul. Paul" are two.
+        return 1 + sum(start - end > 2 or slot == part for (_, end, part), (start, _, slot) in pairwise(self.places))
 
 
 def people_in(text: str, known: Collection[str] = ()) -> list[Person]:
@@ -200,10 +200,7 @@ def _subject(text: str, people: Sequence[Person]) -> tuple[Person | None, str, l
         place = next(pronoun for pronoun in pronouns if gender_of(pronoun.word) == gender)
         doubts.append(Doubt(place.start, f"{place.word!r} can mean {person} or {others[0]}", open=True))
     elif genders and gender not in genders and not others:
-        what = (
-            f"{pronouns[0].word!r} does not fit {person}" if gender else f"whom {pronouns[0].word!r} means is not clear"
-        )
-        doubts.append(Doubt(pronouns[0].start, what, open=True))
+        doubts.append(Doubt(pronouns[0].start, f"{pronouns[0].word!r} does not fit {person}", open=True))
     elif len(genders) > 1:
         other = next(pronoun for pronoun in pronouns if gender_of(pronoun.word) != gender)
         what = f"{other.word!r} means somebody else; with the same pronoun for {person} it is not clear who is who"
@@ -237,9 +234,8 @@ def _verb_slots(start: int, after: str, changed: str) -> Iterator[Slot]:
         rest = after[word.end() :]
         if changed.startswith(after[: word.start()]) and changed.endswith(rest) and changed != after:
             other = changed[word.start() : len(changed) - len(rest)]
-            if " " not in other and other != word[0]:
-                yield Slot(start + word.start(), start + word.end(), f"{{{word[0]}|{other}}}")
-                return
+            yield Slot(start + word.start(), start + word.end(), f"{{{word[0]}|{other}}}")
+            return
 
 
 def _line(text: str, pronoun: Found) -> str:

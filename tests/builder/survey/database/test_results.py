@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
+import stat
 import threading
 import time
 from pathlib import Path
@@ -102,3 +104,62 @@ def test_the_files_of_a_survey_are_private_also_those_of_an_older_version(tmp_pa
     modes = {file.name: oct(file.stat().st_mode & 0o777) for file in tmp_path.iterdir()}
     assert modes == dict.fromkeys(("survey.sqlite", "survey.sqlite-wal", "survey.sqlite-shm"), "0o600")
     database.close()
+
+
+def test_what_is_exported_counted_and_kept(tmp_path: Path, some_sentences) -> None:
+    database = SurveyDatabase(new_sqlite(tmp_path / "survey.sqlite"), clock=lambda: 1000.0)
+    sentences = some_sentences(2)
+    database.load(sentences)
+    people = [rater(database) for _ in range(2)]
+    for who in people:
+        while question := database.work.question(who.id):
+            database.work.answer(who.session, question.ticket, YES, "why not")
+    database.raters.withdraw(people[0].id)
+    columns, rows = database.results.export_columns, database.results.export_rows()
+    assert columns == (
+        *("sentence", "text", "rater", "origin", "number", "coherent", "first", "second"),
+        *("seconds", "answered_at", "comment", "withdrawn", "rater_state", "rater_score", "rater_locale"),
+    )
+    assert [row[:1] + row[2:3] for row in rows] == sorted(row[:1] + row[2:3] for row in rows) and len(rows) == 4
+    texts = {sentence.id: sentence.text for sentence in sentences}
+    for row in (dict(zip(columns, row, strict=True)) for row in rows):
+        gone = row["rater"] == people[0].id
+        assert row["text"] == texts[row["sentence"]] and (row["coherent"], row["first"], row["second"]) == YES
+        assert (row["comment"], row["answered_at"], row["origin"], row["rater_locale"]) == (
+            "why not",
+            1000.0,
+            "person",
+            "",
+        )
+        assert (row["withdrawn"], row["rater_state"]) == (gone, "withdrawn" if gone else "passed")
+        assert row["rater_score"] == 1.0 and row["number"] in (0, 1)
+    assert len(database.results.answers()) == 4 and database.results.counts() == (2, 0)
+    summary = database.results.summary()
+    assert (summary.answers, summary.simulated) == (2, 0)
+    database.raters.restore(people[0].id)
+    assert database.results.summary(max_age_s=60) is summary and database.results.summary().answers == 4
+    kept = database.results.summary(max_age_s=60)
+    database.results.forget()
+    assert database.results.summary(max_age_s=60) is not kept
+    database.close()
+
+
+def test_a_backup_never_overwrites_and_is_restored_into_an_empty_survey_only(tmp_path: Path, some_sentences) -> None:
+    database = SurveyDatabase(new_sqlite(tmp_path / "survey.sqlite"))
+    database.load(some_sentences(1))
+    who = rater(database)
+    question = database.work.question(who.id)
+    assert question is not None and answer(database, who, question.ticket)
+    copy = tmp_path / "deep" / "copy.sqlite"
+    assert database.results.backup(copy) == 1 and stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert [file.name for file in copy.parent.iterdir()] == ["copy.sqlite"]
+    with pytest.raises(BuildError, match=rf"^{re.escape(str(copy))} exists already; a backup never overwrites a file$"):
+        database.results.backup(copy)
+    with pytest.raises(BuildError, match="the survey's database is not empty; a backup is restored into an empty one"):
+        database.results.restore(copy)
+    database.close()
+    empty = SurveyDatabase(new_sqlite(tmp_path / "empty.sqlite"))
+    with pytest.raises(BuildError, match=r"none\.sqlite does not exist$"):
+        empty.results.restore(tmp_path / "none.sqlite")
+    assert empty.results.restore(copy) == 1 and len(empty.results.answers()) == 1
+    empty.close()

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+import sqlalchemy as sa
 from survey_browser import TEST, heading_of, passed, site
-from survey_raters import new_sqlite
+from survey_raters import new_sqlite, survey_of, votes_for
 
-from equipoise.builder.steps import Sentence
+from equipoise.builder.steps import BuildError, Sentence, Variant
 from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.database.tables import SENTENCES
 from equipoise.builder.survey.database.work import Asking
 from equipoise.builder.survey.entrance import EntranceTest
-from equipoise.builder.verdict.consensus import Coverage, Rule
+from equipoise.builder.verdict.consensus import Coverage, Criteria, Rule
+from equipoise.builder.verdict.questions import questions_of
 
 TWO, OTHER = EntranceTest(TEST.pool[:2]), EntranceTest(TEST.pool[2:4])
 
@@ -82,3 +89,90 @@ def test_loading_again_adds_only_what_is_new(
     database = SurveyDatabase(database_url)
     assert (database.load(some_sentences(2)), database.load(some_sentences(2))) == (2, 0)
     database.close()
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Iterator[SurveyDatabase]:
+    made = SurveyDatabase(new_sqlite(tmp_path / "survey.sqlite"))
+    yield made
+    made.close()
+
+
+def test_settings_and_the_state_are_remembered(survey: SurveyDatabase, tmp_path: Path) -> None:
+    assert (survey.setting("x"), survey.status, survey.chosen_rule()) == (None, "open", None)
+    survey.remember("x", "1")
+    survey.remember("x", "2")
+    assert survey.setting("x") == "2"
+    survey.set_status("paused")
+    assert survey.status == "paused"
+    other = SurveyDatabase(f"sqlite:///{tmp_path / 'survey.sqlite'}")
+    assert other.status == "paused"
+    survey.set_status("closed")
+    assert other.status == "paused"  # for a second
+    now = time.monotonic()
+    other._monotonic = lambda: now + 2.0
+    assert other.status == "closed"
+    other.close()
+    with pytest.raises(BuildError, match=r"^a survey is open, paused, closed, not 'over'$"):
+        survey.set_status("over")
+
+
+def test_every_version_of_a_sentence_becomes_a_row(survey: SurveyDatabase) -> None:
+    variants = (Variant("She.", "she", "female", "old"), Variant("They.", "they", "neutral", ""))
+    sentence = Sentence("s", "type1", "He.", "he", "subject", "cook", "nurse", "nurse", "male", variants, "young")
+    assert survey.load([sentence], twins=True, seed=3) == 3 and survey.work.has_twins
+    with survey.store.reading() as connection:
+        rows = {row.id: row for row in connection.execute(sa.select(SENTENCES))}
+    assert list(rows) == ["s", "s-twin", "s-twin2"]
+    assert [(row.text, row.pronoun, row.first, row.second) for row in rows.values()] == [
+        ("He.", "he", "cook", "young nurse"),
+        ("She.", "she", "cook", "old nurse"),
+        ("They.", "they", "cook", "nurse"),
+    ]
+    rng = random.Random(3)
+    assert [row.shuffle for row in rows.values()] == [rng.random() for _ in range(3)]
+    assert {(row.pair, row.type, row.active, row.settled, row.needed) for row in rows.values()} == {
+        ("s", "type1", True, False, 4)
+    }
+    assert survey.load([sentence], twins=True) == 0
+    assert survey.load([replace(sentence, type="type2"), replace(sentence, id="t")]) == 1
+    with survey.store.reading() as connection:
+        told = {row.id: (row.type, row.active, row.needed) for row in connection.execute(sa.select(SENTENCES))}
+    gone = ("type1", False, 0)
+    assert told == {"s": ("type2", True, 4), "s-twin": gone, "s-twin2": gone, "t": ("type1", True, 4)}
+
+
+def test_a_start_says_what_changed(survey: SurveyDatabase, tmp_path: Path, some_sentences) -> None:
+    survey.load(some_sentences(2))
+    assert survey.apply_options("first") == [] and survey.chosen_rule() == Rule() and survey.setting("test") == "first"
+    assert survey.apply_options("first") == []
+    assert survey.apply_options("second") == ["the entrance test changed; 0 raters in the middle of it begin again"]
+    url = f"sqlite:///{tmp_path / 'survey.sqlite'}"
+    rule = Rule(Coverage(2, 5), Criteria(meant=0.5))
+    other = SurveyDatabase(url, Asking(rule))
+    changes = "enough 4 is now 2, most 10 is now 5, meant 0.75 is now 0.5"
+    assert other.apply_options("second") == [f"the rule changed: {changes}; all sentences were counted again"]
+    with other.store.reading() as connection:
+        assert set(connection.scalars(sa.select(SENTENCES.c.needed))) == {2}
+    other.store.write(lambda connection: connection.execute(SENTENCES.update().values(needed=7)) and None)
+    assert other.apply_options("second") == ["2 sentences had wrong counts and were counted again"]
+    own = questions_of("mine", [{"name": "more", "choices": ["first", "second"]}])
+    third = SurveyDatabase(url, Asking(replace(rule, questions=own)))
+    notes = third.apply_options("second")
+    assert notes == ["the rule changed: other questions; all sentences were counted again"]
+    assert SurveyDatabase(url).asking.rule == replace(rule, questions=own)
+    for made in (other, third):
+        made.close()
+
+
+def test_questions_cannot_change_once_somebody_has_answered(tmp_path: Path, some_sentences) -> None:
+    sentences = some_sentences(1)
+    url = survey_of(tmp_path / "answered.sqlite", sentences, votes_for(sentences[0]))
+    first = SurveyDatabase(url)
+    first.apply_options("test")
+    own = questions_of("mine", [{"name": "more", "choices": ["first", "second"]}])
+    second = SurveyDatabase(url, Asking(Rule(questions=own)))
+    with pytest.raises(BuildError, match=r"^the survey was begun with other questions; use a new database for these$"):
+        second.apply_options("test")
+    for made in (first, second):
+        made.close()

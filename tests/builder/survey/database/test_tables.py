@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
+from kept_texts import assert_kept
+from sqlalchemy.dialects import postgresql
 
+from equipoise.builder.survey.database import tables
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.tables import META, TABLES
 
@@ -26,3 +29,20 @@ def test_the_tables_have_the_columns_of_the_migrations(bare_url: str) -> None:
 
 def test_a_backup_copies_every_table() -> None:
     assert set(TABLES) == set(META.sorted_tables)
+
+
+def test_every_statement_asks_what_it_asked() -> None:
+    statements = {
+        name: value
+        for name, value in vars(tables).items()
+        if isinstance(value, sa.Select | sa.Insert | sa.Update | sa.Delete | tuple)
+        and name not in ("TABLES", "SHOWN", "_RATER")
+    }
+    for twins in (False, True):
+        for skip in (False, True):
+            statements[f"best_sentence, {twins}, {skip}"] = tables.best_sentence(twins, skip_locked=skip)
+    told = {}
+    for name, value in sorted(statements.items()):
+        several = value if isinstance(value, tuple) else (value,)
+        told[name] = "\n".join(str(one.compile(dialect=postgresql.dialect())) for one in several)
+    assert_kept("builder/statements", told)

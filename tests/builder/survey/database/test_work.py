@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 from survey_raters import YES, Person, answer, answer_all, new_sqlite, rater, vote
 
+from equipoise.builder.steps import Sentence
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.tables import LOCK_SENTENCE
-from equipoise.builder.survey.database.work import OTHER, REPEATED, STALE, STORED, Asking
+from equipoise.builder.survey.database.work import OTHER, REFUSED, REPEATED, STALE, STORED, Asking, hash_order
+from equipoise.builder.verdict.consensus import Coverage, Rule
 
 
 def test_it_is_asked_as_long_as_the_criteria_could_still_keep_it(database_url: str, some_sentences) -> None:
@@ -167,3 +171,181 @@ def test_a_quota(tmp_path: Path, some_sentences) -> None:
     database = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite"), Asking(quota=2))
     database.load(some_sentences(5))
     assert answer_all(database, rater(database)) == 2
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def make(tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]) -> Iterator[Callable[..., SurveyDatabase]]:
+    """Return a function that opens a survey of some sentences with a clock set by hand."""
+    made: list[SurveyDatabase] = []
+
+    def survey(asking: Asking, count: int = 3, *, twins: bool = False) -> SurveyDatabase:
+        url = new_sqlite(tmp_path / f"{len(made)}.sqlite")
+        made.append(SurveyDatabase(url, asking, clock=Clock()))
+        made[-1].load(some_sentences(count), twins=twins)
+        return made[-1]
+
+    yield survey
+    for one in made:
+        one.close()
+
+
+def clock_of(survey: SurveyDatabase) -> Clock:
+    clock = survey.store.clock
+    assert isinstance(clock, Clock)
+    return clock
+
+
+@pytest.mark.parametrize(
+    ("quota", "every", "checks", "length"),
+    [(0, 0, 3, 0), (10, 0, 3, 10), (10, 4, 3, 12), (10, 3, 3, 13), (10, 2, 3, 13), (10, 11, 3, 10), (10, 10, 3, 11)],
+)
+def test_a_quota_counts_its_checks(quota: int, every: int, checks: int, length: int) -> None:
+    assert Asking(quota=quota, check_every=every).length(checks) == length
+
+
+def test_an_answer_is_stored_with_all_that_is_known_of_it(make: Callable[..., SurveyDatabase]) -> None:
+    survey = make(Asking())
+    who = rater(survey)
+    first = survey.work.question(who.id)
+    assert first is not None and survey.work.question(who.id) == first
+    clock_of(survey).now = 1012.3456
+    progress = survey.work.answer(who.session, first.ticket, vote(True, True, False), "a note")
+    assert progress is not None and (progress.result, progress.state, progress.answered) == (STORED, "passed", 1)
+    assert progress.question == survey.work.question(who.id) and progress.question != first
+    clock_of(survey).now = 1020.0
+    survey.work.answer(who.session, progress.question.ticket if progress.question else "", YES)
+    one, two = sorted(survey.results.answers(), key=lambda answer: answer.number)
+    assert (one.rater, one.number, one.vote, one.seconds, one.at) == (
+        who.id,
+        0,
+        vote(True, True, False),
+        12.346,
+        1012.3456,
+    )
+    assert (one.comment, one.withdrawn, one.origin) == ("a note", False, "person")
+    assert (two.number, two.seconds, two.comment) == (1, 7.654, "")
+    last = survey.work.last_answer(who.id)
+    assert last is not None and last.vote == YES and last.question.ticket != first.ticket
+    assert survey.work.last_answer("nobody") is None
+
+
+def test_a_late_form_is_known_for_what_it_is(make: Callable[..., SurveyDatabase]) -> None:
+    survey = make(Asking())
+    who = rater(survey)
+    first = survey.work.question(who.id)
+    assert first is not None
+    survey.work.answer(who.session, first.ticket, YES, "note")
+
+    def result(ticket: str, said: tuple[str, ...], comment: str) -> str:
+        progress = survey.work.answer(who.session, ticket, said, comment)
+        return progress.result if progress else "none"
+
+    assert result(first.ticket, YES, "note") == REPEATED
+    assert result(first.ticket, YES, "other") == result(first.ticket, vote(False), "note") == OTHER
+    assert result("unknown", YES, "") == result("", YES, "") == STALE
+    assert survey.work.answer("no session", first.ticket, YES) is None
+    survey.raters.withdraw(who.id)
+    refused = survey.work.answer(who.session, first.ticket, YES)
+    assert refused is not None and (refused.result, refused.state, refused.question) == (REFUSED, "withdrawn", None)
+
+
+def test_the_last_answer_is_corrected_and_counted_anew(make: Callable[..., SurveyDatabase]) -> None:
+    survey = make(Asking(Rule(Coverage(1, 1))), 1)
+    who = rater(survey)
+    question = survey.work.question(who.id)
+    assert question is not None and survey.work.answer(who.session, question.ticket, vote(False), "x")
+    assert survey.results.counts() == (1, 1) and survey.work.question(who.id) is None
+    for ticket in ("", "other"):
+        assert not survey.work.correct(who.id, ticket, YES)
+    assert not survey.work.correct("nobody", question.ticket, YES)
+    assert survey.work.correct(who.id, question.ticket, YES, "y")
+    (stored,) = survey.results.answers()
+    assert (stored.vote, stored.comment) == (YES, "y")
+    survey.raters.withdraw(who.id)
+    assert not survey.work.correct(who.id, question.ticket, vote(False))
+
+
+def test_a_sentence_comes_back_when_its_time_is_over(make: Callable[..., SurveyDatabase]) -> None:
+    survey = make(Asking(Rule(Coverage(1, 1)), lease_s=100.0), 1)
+    first, second = rater(survey), rater(survey)
+    assert survey.work.question(first.id) is not None and survey.work.question(second.id) is None
+    clock_of(survey).now = 1100.0
+    assert survey.work.sweep() == 0 and survey.work.question(second.id) is None
+    clock_of(survey).now = 1100.1
+    assert survey.work.question(second.id) is not None and survey.work.sweep() == 0
+    assert survey.work.question(first.id) is None and survey.work.question("nobody") is None
+
+
+@pytest.mark.parametrize("gap", [None, 0, 1, 2])
+def test_twins_are_as_far_apart_as_was_asked(make: Callable[..., SurveyDatabase], gap: int | None) -> None:
+    survey = make(Asking(twin_gap=gap), 3, twins=True)
+    who = rater(survey)
+    answer_all(survey, who)
+    order = [a.sentence.removesuffix("-twin") for a in sorted(survey.results.answers(), key=lambda a: a.number)]
+    assert len(order) == (3 if gap is None else len(order)) and len(order) <= 6
+    for place, pair in enumerate(order):
+        if pair in order[place + 1 :]:
+            assert gap is not None and order.index(pair, place + 1) - place > gap
+    if gap == 0:
+        assert len(order) == 6
+
+
+def test_checks_come_once_in_every_few_sentences_at_a_place_of_the_raters_own(
+    make: Callable[..., SurveyDatabase],
+) -> None:
+    survey = make(Asking(check_every=2), 6)
+    survey.work.checks = ["k1", "k2"]
+    for _ in range(4):
+        who = rater(survey)
+        asked = []
+        while (question := survey.work.question(who.id)) is not None:
+            asked.append(question.check)
+            if question.check:
+                assert (question.text, question.pronoun, question.first, question.second) == ("", "", "", "")
+            survey.work.answer(who.session, question.ticket, YES, "note", lambda key, said: key == "k1")
+        keys = sorted(("k1", "k2"), key=lambda key: hash_order(who.id, key))
+        assert [check for check in asked if check] == keys
+        own = [int(hash_order(who.id, f"place {n}"), 16) % 2 for n in (0, 1)]
+        expected = [own[0], 2 + own[1] + 1]
+        assert [place for place, check in enumerate(asked) if check] == expected
+        record = next(line for line in survey.raters.all() if line.id == who.id)
+        assert (record.checks_right, record.checks_wrong) == (1, 1)
+    assert hash_order("a", "b") == hashlib.sha256(b"a:b").hexdigest()
+
+
+def test_a_check_is_corrected_and_dropped(make: Callable[..., SurveyDatabase]) -> None:
+    survey = make(Asking(check_every=1), 2)
+    survey.work.checks = ["k1", "k2"]
+    who = rater(survey)
+    check = survey.work.question(who.id)
+    assert check is not None and check.check in ("k1", "k2")
+    survey.work.drop(who.id, "other")
+    assert survey.work.question(who.id) == check
+    survey.work.drop(who.id, check.ticket)
+    sentence = survey.work.question(who.id)
+    assert sentence is not None and not sentence.check and sentence.text
+    survey.work.drop(who.id, sentence.ticket)
+    assert survey.work.question(who.id) == sentence
+    survey.work.answer(who.session, sentence.ticket, YES)
+    check = survey.work.question(who.id)
+    assert check is not None and check.check
+    clock_of(survey).now += 5
+    survey.work.answer(who.session, check.ticket, vote(False), "note")
+    last = survey.work.last_answer(who.id)
+    assert last is not None and (last.question.check, last.vote, last.comment) == (check.check, vote(False), "")
+    late = survey.work.answer(who.session, check.ticket, vote(False), "other note")
+    assert late is not None and late.result == REPEATED
+    assert survey.work.correct(who.id, check.ticket, YES, "", lambda key, said: key == check.check and said == YES)
+    record = next(line for line in survey.raters.all() if line.id == who.id)
+    assert (record.checks_right, record.checks_wrong) == (1, 0)
+    assert survey.work.correct(who.id, check.ticket, YES)
+    assert next(line for line in survey.raters.all() if line.id == who.id).checks_wrong == 1

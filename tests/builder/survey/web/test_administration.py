@@ -6,6 +6,7 @@ import re
 import statistics
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import survey_load
@@ -13,7 +14,7 @@ from survey_browser import SITE, TOKEN, heading_of, passed, site
 from survey_raters import new_sqlite
 
 from equipoise.builder.survey.database.survey import SurveyDatabase
-from equipoise.builder.survey.web.administration import Rejection
+from equipoise.builder.survey.web.administration import Rejection, Sessions
 from equipoise.builder.survey.web.pages import csrf_of
 from equipoise.builder.verdict.summary import RaterSummary, Summary
 
@@ -119,3 +120,60 @@ def test_the_administration_page_is_fast_with_many_answers(tmp_path: Path) -> No
         times.append(time.process_time() - start)
     assert statistics.median(times) < 0.3  # of the processor; benchmarks/survey_load.py measures 70,000
     database.close()
+
+
+def line(id: str, **facts: Any) -> RaterSummary:
+    usual = {"state": "passed", "score": 1.0, "locale": "", "answers": 5, "median_seconds": 10.0, "agreement": 0.8}
+    return RaterSummary(id, **{**usual, **facts})
+
+
+LINES = (
+    line("usual"),
+    line("fast", median_seconds=4.9),
+    line("no time", median_seconds=None),
+    line("apart", agreement=0.59),
+    line("alone", agreement=None),
+    line("few", answers=4, median_seconds=1.0, agreement=0.1),
+    line("one", answers=1, median_seconds=1.0),
+    line("none", answers=0, median_seconds=1.0),
+    line("asleep", checks_wrong=2, answers=0),
+    line("blinked", checks_wrong=1),
+    line("gone", state="withdrawn", median_seconds=1.0, agreement=0.0, checks_wrong=9),
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "rejected"),
+    [
+        (Rejection(), []),
+        (Rejection(seconds=5.0), ["fast", "no time"]),
+        (Rejection(seconds=4.9), ["no time"]),
+        (Rejection(agreement=0.6), ["apart"]),
+        (Rejection(agreement=0.59), []),
+        (Rejection(agreement=0.8), ["apart"]),
+        (Rejection(seconds=5.0, least_answers=4), ["fast", "no time", "few"]),
+        (Rejection(seconds=5.0, least_answers=0), ["fast", "no time", "few", "one"]),
+        (Rejection(wrong_checks=2), ["asleep"]),
+        (Rejection(wrong_checks=1), ["asleep", "blinked"]),
+        (Rejection(wrong_checks=0), ["asleep", "blinked"]),
+        (Rejection(seconds=5.0, agreement=0.6, wrong_checks=2), ["fast", "no time", "apart", "asleep"]),
+    ],
+)
+def test_each_rule_rejects_those_it_is_about(rule: Rejection, rejected: list[str]) -> None:
+    summary = Summary(1, 1, 1, 0, 1.0, 1.0, (), LINES)
+    assert [rater.id for rater in rule.raters(summary)] == rejected
+
+
+def test_a_session_of_the_administrator_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("equipoise.builder.survey.web.administration.time.monotonic", lambda: now[0])
+    sessions = Sessions()
+    first, second = sessions.begin(), sessions.begin()
+    assert first != second and first in sessions and second in sessions and "other" not in sessions
+    sessions.end(first)
+    sessions.end("other")
+    assert first not in sessions and second in sessions
+    now[0] += 12 * 3600 - 0.1
+    assert second in sessions
+    now[0] += 0.1
+    assert second not in sessions

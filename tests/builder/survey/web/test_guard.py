@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+from collections.abc import Sequence
+from typing import Any
 
+import pytest
 from survey_browser import SHORT, SITE, TOKEN, Browser, site
 
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.web.app import survey_app
-from equipoise.builder.survey.web.guard import Attempts, Buckets, Limits, Site
+from equipoise.builder.survey.web.guard import ADDRESS, HEADERS, SHARING, Attempts, Buckets, Guard, Limits, Site
 from equipoise.builder.survey.web.pages import SurveyOptions
 
 
@@ -87,3 +91,165 @@ def test_the_wait_after_failures_grows_and_ends() -> None:
     now[0] += Attempts.LONGEST_S + 1
     assert [attempts.failed("a") for _ in range(6)] == [True] * 5 + [False]
     assert attempts.failed("b")
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_bucket_holds_its_burst_and_fills_at_its_rate() -> None:
+    clock = Clock()
+    buckets = Buckets(2.0, 3, clock=clock)
+    assert [buckets.take("a") for _ in range(4)] == [True, True, True, False]
+    assert not buckets.has("a") and buckets.has("b")
+    clock.now = 0.49
+    assert not buckets.has("a") and not buckets.take("a")
+    clock.now = 0.5
+    assert buckets.has("a") and buckets.take("a") and not buckets.take("a")
+    clock.now = 100
+    assert [buckets.take("a") for _ in range(4)] == [True, True, True, False]
+
+
+def test_the_key_used_longest_ago_is_forgotten_first() -> None:
+    buckets = Buckets(0.0, 1, most=2, clock=Clock())
+    for key in ("a", "b", "a", "c"):
+        buckets.take(key)
+    assert [buckets.has(key) for key in ("a", "b", "c")] == [False, True, False]
+
+
+def test_each_failure_beyond_five_doubles_the_wait() -> None:
+    clock = Clock()
+    attempts = Attempts(clock=clock)
+    assert [attempts.failed("a") for _ in range(5)] == [True] * 5
+    for wait in (2.0, 4.0, 8.0):
+        clock.now += wait
+        assert attempts.failed("a")
+    clock.now += 15.9
+    assert not attempts.failed("a") and attempts.failed("b")
+    clock.now += 3600.5
+    assert [attempts.failed("a") for _ in range(5)] == [True] * 5 and not attempts.failed("a")
+
+
+def test_the_wait_is_an_hour_at_most_and_old_addresses_are_forgotten() -> None:
+    clock = Clock()
+    attempts = Attempts(most=1, clock=clock)
+    for _ in range(80):
+        attempts.failed("a")
+    clock.now = 3600.0
+    assert attempts.failed("a")
+    attempts.failed("b")
+    assert attempts.failed("a")
+
+
+def scope(client: str | None, **headers: str) -> dict[str, Any]:
+    pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return {"client": (client, 1) if client else None, "headers": pairs}
+
+
+@pytest.mark.parametrize(
+    ("client", "forwarded", "expected"),
+    [
+        ("9.9.9.9", "1.2.3.4", "9.9.9.9"),
+        ("10.0.0.1", "", "10.0.0.1"),
+        ("10.0.0.1", "1.2.3.4", "1.2.3.4"),
+        ("10.0.0.1", "6.6.6.6, 1.2.3.4 , 10.0.0.2", "1.2.3.4"),
+        ("10.0.0.1", "10.0.0.3,10.0.0.2", "10.0.0.3"),
+        ("10.0.0.1", "garbage", "garbage"),
+        (None, "1.2.3.4", "unknown"),
+    ],
+)
+def test_only_a_trusted_proxy_names_the_client(client: str | None, forwarded: str, expected: str) -> None:
+    site = Site(proxies=[ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd00::/8")])
+    assert site.client_of(scope(client, x_forwarded_for=forwarded)) == expected
+
+
+@pytest.mark.parametrize(
+    ("headers", "elsewhere"),
+    [
+        ({}, False),
+        ({"sec_fetch_site": "same-origin"}, False),
+        ({"sec_fetch_site": "none"}, False),
+        ({"sec_fetch_site": "same-site"}, True),
+        ({"origin": "https://survey.test"}, False),
+        ({"origin": "https://evil.test"}, True),
+        ({"origin": "null"}, True),
+    ],
+)
+def test_a_form_from_another_site_is_known(headers: dict[str, str], elsewhere: bool) -> None:
+    assert Site("https://survey.test").is_from_elsewhere(scope("a", **headers)) is elsewhere
+    assert Site().is_from_elsewhere(scope("a", host="survey.test", **headers)) is elsewhere
+
+
+def sent(
+    guard: Guard,
+    *,
+    method: str = "GET",
+    path: str = "/",
+    cookie: str = "",
+    chunks: Sequence[bytes] = (b"",),
+    wait: float = 0,
+) -> tuple[int, dict[bytes, bytes], bytes]:
+    """Return status, headers and body that a guard sends."""
+    messages: list[Any] = []
+    left = [{"type": "http.request", "body": part, "more_body": at + 1 < len(chunks)} for at, part in enumerate(chunks)]
+
+    async def receive() -> Any:
+        await asyncio.sleep(wait)
+        return left.pop(0) if left else {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    about = {"type": "http", "method": method, "path": path, "client": ("1.1.1.1", 1)}
+    asyncio.run(guard({**about, "headers": [(b"cookie", cookie.encode())] if cookie else []}, receive, send))
+    if not messages:
+        return 0, {}, b""
+    body = b"".join(message.get("body", b"") for message in messages[1:])
+    return messages[0]["status"], dict(messages[0]["headers"]), body
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    message = await receive()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"x", b"y")]})
+    await send({"type": "http.response.body", "body": message["body"] + scope[ADDRESS].encode()})
+
+
+def test_what_is_too_large_too_slow_or_cut_off_is_refused() -> None:
+    guard = Guard(echo, Limits(body_bytes=5, body_seconds=0.05))
+    assert sent(guard, chunks=[b"ab", b"cde"]) == (200, {b"x": b"y", **dict(HEADERS)}, b"abcde1.1.1.1")
+    status, headers, body = sent(guard, chunks=[b"ab", b"cdef"])
+    assert status == 413 and b"<h1>The form is too large.</h1>" in body and b"retry-after" not in headers
+    assert dict(HEADERS).items() <= headers.items()
+    status, headers, body = sent(guard, wait=0.2)
+    assert (status, headers[b"retry-after"]) == (
+        408,
+        b"2",
+    ) and b"The form did not arrive in time. Send it again." in body
+    assert sent(guard, chunks=[])[0] == 0
+
+
+def test_requests_are_counted_by_session_by_address_and_at_the_doors() -> None:
+    limits = Limits(rate=0.0, burst=2, doors_rate=0.0, doors_burst=1)
+    guard = Guard(echo, limits)
+    assert [sent(guard, cookie="a")[0] for _ in range(3)] == [200, 200, 429]
+    assert sent(guard, cookie="b")[0] == 200 and sent(guard)[0] == 200
+    assert [sent(guard, method="POST", path=path)[0] for path in ("/enter/x", "/panel")] == [200, 429]
+    assert sent(guard, path="/enter/x")[0] == 200  # reading is not entering
+    status, headers, body = sent(guard, cookie="a")
+    assert (status, headers[b"retry-after"]) == (429, b"2") and b"Too many requests. Wait a moment, then go on." in body
+    # Fifty raters may share an address.
+    taken = sum(sent(guard, path="/health")[0] == 200 for _ in range(2 * SHARING))
+    assert 80 <= taken < 2 * SHARING and sent(guard, path="/admin/login")[0] == 429
+
+
+def test_other_messages_go_through() -> None:
+    seen: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["type"])
+
+    asyncio.run(Guard(app, Limits())({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
+    assert seen == ["lifespan"]

@@ -1,0 +1,175 @@
+"""What small files of every format become, as it was kept: every example with every field, and every fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kept_texts import assert_kept
+from small_files import FILES, bbq_row, bbq_rows, lines
+
+from equipoise.datasets import open_dataset
+from equipoise.datasets.bbq import load_bbq
+from equipoise.datasets.dataset import Dataset
+from equipoise.options import DatasetOptions
+from equipoise.records import DatasetError
+
+CHOICES: dict[str, list[dict[str, Any]]] = {
+    "slots.csv": [{}, {"pronouns": ("they", "xe")}],
+    "gender": [{}, {"pronouns": ("she", "they", "fae")}],
+    "wino": [{}, {"as_published": True}],
+}
+
+
+def write(folder: Path, name: str) -> Path:
+    for file, text in FILES[name].items():
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text(text, encoding="utf-8")
+    return folder / name
+
+
+def written(dataset: Dataset) -> dict[str, Any]:
+    about = f"{dataset.name}, {dataset.sets} sets, {dataset.licence}, {dataset.source}, {dataset.label}"
+    return {"about": about, "examples": dataset.examples, "faults": dataset.faults}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_small_file_becomes_what_it_became(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path, name)
+    opened = [written(open_dataset(path, DatasetOptions(**choice))) for choice in CHOICES.get(name, [{}])]
+    assert_kept(f"datasets/small/{path.stem}", *opened, hide=[str(tmp_path)])
+
+
+@pytest.mark.parametrize("as_published", [False, True])
+def test_rows_of_bbq_become_what_they_became(tmp_path: Path, as_published: bool) -> None:
+    path = tmp_path / "Gender_identity.jsonl"
+    path.write_text(lines(bbq_rows()))
+    kept = written(load_bbq(path, as_published=as_published))
+    assert_kept(f"datasets/small/bbq{'-as-published' if as_published else ''}", kept, hide=[str(tmp_path)])
+
+
+BROKEN: dict[str, dict[str, Any]] = {
+    "category": {"context_condition": "dark"},
+    "polarity": {"question_polarity": None},
+    "metadata": {"additional_metadata": None},
+    "info": {"answer_info": {"ans0": ["Ann", "F"]}},
+    "three people": {"answer_info": {"ans0": ["Ann", "F"], "ans1": ["Tom", "M"], "ans2": ["Eva", "F"]}},
+    "one person": {"answer_info": {"ans0": ["Ann", "F"], "ans1": ["Ann", "F"], "ans2": ["unknown", "unknown"]}},
+    "short info": {"answer_info": {"ans0": ["Ann"], "ans1": [], "ans2": ["unknown", "unknown"]}},
+    "label": {"label": 3},
+    "label of an ambiguous one": {"label": 0},
+    "label of a settled one": {"context_condition": "disambig"},
+    "empty context": {"context": " "},
+    "a number as context": {"context": 7},
+    "empty question": {"question": ""},
+    "empty answer": {"ans1": None},
+}
+
+
+def test_a_row_of_bbq_that_is_broken_is_refused_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "Gender_identity.jsonl"
+    said = {}
+    for name, cells in BROKEN.items():
+        path.write_text(lines([bbq_row(0), bbq_row(1, **cells)]))
+        try:
+            said[name] = f"{len(load_bbq(path).examples)} examples"
+        except DatasetError as error:
+            said[name] = str(error)
+    assert_kept("datasets/small/bbq-refused", said, hide=[str(tmp_path)])
+
+
+def changed(name: str, before: str, after: str) -> dict[str, str]:
+    """Return a file of ours in which a text is another one."""
+    assert any(before in text for text in FILES[name].values()), (name, before)
+    return {file: text.replace(before, after, 1) for file, text in FILES[name].items()}
+
+
+CHANGES: list[tuple[str, str, str]] = [
+    ("table.csv", ",he,the guard", ",heron,the guard"),
+    ("table.csv", ",they,guard", ",the,guard"),
+    ("table.csv", ",subject,", ",dative,"),
+    ("table.csv", "cook,3,yes", "cook,,yes"),
+    ("table.csv", ",yes,guard,", ",yes,pro,"),
+    ("table.csv", ",own,", ",table-00001,"),
+    ("table.csv", "guard,nurse,cook,3,yes,guard,2,,own", "guard,nurse,,1,yes,guard,2,,table-00001"),
+    ("table.csv", "xe,cook,guard,pilot", "xe,cook,guard,"),
+    ("table.csv", "xe,cook,guard,pilot", "xe,cook,guard,cook"),
+    ("table.csv", "hir,cook,guard,nurse,,,,,,,,Trans", "hir,cook,guard,nurse,,,,,,,,"),
+    ("table.csv", "Ulm,glad", "U=lm,glad"),
+    ("slots.csv", "___ hat", "The hat"),
+    ("slots.csv", "___ hat", "___ ___ hat"),
+    ("slots.csv", ",object,", ",dative,"),
+    ("slots.csv", "{pronoun} was late", "{pronoun}'s late"),
+    ("classes.csv", ",men,n1", ",,n1"),
+    ("classes.csv", "rude|kind|odd,2,no", "rude|kind,2,no"),
+    ("classes.csv", "rude|kind|odd,,,,women", "rude|kind|odd,,yes,,women"),
+    ("classes.csv", ",own,", ",classes-00001,"),
+    ("discrim.csv", ",male,Asian", ",,Asian"),
+    ("discrim.csv", "flat?,8", "flat?,"),
+    ("discrim.csv", "Should Tim get the flat?", ""),
+    ("pairs.csv", "rang her friend", "rang  his friend"),
+    ("pairs.csv", ",stereo,", ",maybe,"),
+    ("pairs.csv", ",antistereo,", ",2,"),
+    ("pairs.csv", "She were late.", "were late."),
+    ("pairs.csv", ",one\n", ",pairs-00001\n"),
+    ("gender", "cook.guest.0.male.txt", "cook.guest.2.male.txt"),
+    ("gender", "cook.guest.0.male.txt", "cook.guest.0.robot.txt"),
+    ("gender", "cook.guest.0.male.txt", "cook.guest.0.male"),
+    ("gender", "guest that he had watched his pot himself", "guest that she had watched it"),
+    ("gender", "sentid", "id"),
+    ("gender", "bls_pct_female", "share"),
+    ("synth.csv", "type1,The guard met the clerk and she", "type3,The guard met the clerk and she"),
+    ("synth.csv", ",she,ambiguous", ",it,ambiguous"),
+    ("synth.csv", ",she,ambiguous", ",her,ambiguous"),
+    ("synth.csv", "nurse,cook,he", "nurse,chef,he"),
+    ("synth.csv", "nurse,cook,he", "nurse,nurse,he"),
+    ("wino", "1 [The guard] met the nurse because [she]", "1 [The guard met the nurse because [she]"),
+    ("wino", "1 [The guard] met the nurse because [she]", "1 [The guard] met [the nurse] because [she]"),
+    ("wino", "1 [The guard] met the nurse because [she]", "1 The guard met the nurse because [she]"),
+    ("wino", "1 [The guard] met the nurse because [she]", "1 [The guard] met the nurse because she"),
+    ("wino", "1 [The guard] met the nurse because [she]", "1 The guard met the nurse because she"),
+    ("wino", "1 [The guard] met the nurse because [she]", "1 [The wizard] met the elf because [she]"),
+    ("made.toml", '"people.toml"', '"missing.toml"'),
+    ("made.toml", "[gender]", "[gender"),
+    ("made.toml", "licence =", "license ="),
+    ("made.toml", "licence =", "licence"),
+    ("made.toml", 'others = { person = "heir", name = "unicorn" }', ""),
+    ("made.toml", 'others = { person = "heir", name = "unicorn" }', 'others = { person = "heir" }'),
+    ("made.toml", 'others = { person = "heir", name = "unicorn" }', "others = 3"),
+    ("made.toml", 'others = { person = "heir", name = "unicorn" }', 'others = { pronoun = "he" }'),
+    ("made.toml", '"heir"', "[]"),
+    ("made.toml", '"heir"', '" "'),
+    ("made.toml", '"heir"', "7"),
+    ("made.toml", '"she"', '"it"'),
+    ("made.toml", 'id = "flat"', 'id = "loan"'),
+    ("made.toml", 'id = "flat"', 'id = ""'),
+    ("made.toml", 'id = "flat"', 'name = "flat"'),
+    ("made.toml", '{a person} and {a name} rent a flat."', '{a house}"'),
+    ("made.toml", '{a person} and {a name} rent a flat."', '{House}"'),
+    ("made.toml", 'candidates = ["no", "yes", "later"]', 'candidates = "no"'),
+    ("made.toml", 'candidates = ["no", "yes", "later"]', 'candidates = ["no", ""]'),
+    ("made.toml", 'good = "later"', 'good = "never"'),
+    ("made.toml", 'right = "no"', 'right = "never"'),
+    ("made.toml", 'questions = ["Yes, {person}?"]', "questions = [3]"),
+    ("made.toml", '"age"', '"race"'),
+    ("made.toml", 'good = "yes"\n', ""),
+    ("made.toml", 'groups = "people.toml"', "groups = 3"),
+]
+
+
+def test_a_file_with_one_fault_is_refused_or_read_as_it_was(tmp_path: Path) -> None:
+    said: dict[str, Any] = {}
+    for number, (name, before, after) in enumerate(CHANGES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for file, text in changed(name, before, after).items():
+            (folder / file).parent.mkdir(exist_ok=True)
+            (folder / file).write_text(text, encoding="utf-8")
+        try:
+            dataset = open_dataset(folder / name)
+            result = f"{len(dataset.examples)} examples, {dataset.sha256[:12]}, {len(dataset.faults)} faults"
+        except DatasetError as error:
+            result = str(error).replace(str(folder), "…")
+        said[f"{name}: {before!r} -> {after!r}"] = result
+    assert_kept("datasets/small/refused", said)
