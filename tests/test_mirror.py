@@ -71,6 +71,7 @@ ACROSS_MODULES = {
     "runs/test_repeated_runs.py": "two runs of one command, byte for byte",
     "runs/test_strange_folders.py": "every command against folders of nonsense",
     "scoring/test_score_rows.py": "score_store.py, for lines and closed stores",
+    "scoring/server/test_parts.py": "api, methods, tokens, probe and engine over a client whose answers are given",
     "scoring/server/test_client_rules.py": "http_client.py, for its rules one by one",
     "scoring/server/test_conversations.py": "servers of every kind: what they are asked, and what comes of it",
     "scoring/server/test_faults.py": "a server with every kind of fault, in every way of asking",

@@ -54,6 +54,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(report.background, "facts", lambda run: ["facts"])
     monkeypatch.setattr(report.standings, "facts", lambda comparison: ["standing"])
     monkeypatch.setattr(report, "pack", lambda run, *, sentences: f"cases {sentences}")
+    monkeypatch.setattr(report, "are_many", lambda run: "are many")
     return SimpleNamespace(name="model", names=["x", "y"], parts=[])
 
 
@@ -67,8 +68,8 @@ def test_pages_of_runs_and_comparisons(run: Any, told: list[Any], monkeypatch: p
         kind, head, shown, rest = told.pop()
         assert (kind, head) == ("page", ("model", "Audit of", ["facts"]))
         assert names(shown) == ["a", "b", *(["texts"] if sentences else [])]
-        left_out = {"scripts": report.RUN_SCRIPTS, "cases": f"cases {sentences}", "left_out": report.LEFT_OUT}
-        assert rest == left_out
+        assert rest.pop("cases")() == f"cases {sentences}"
+        assert rest == {"scripts": report.RUN_SCRIPTS, "at_once": "are many", "left_out": report.LEFT_OUT}
     monkeypatch.setattr(report.standings, "beside_published", lambda comparison, published: published or None)
     monkeypatch.setattr(report, "differing", lambda comparison: section("differing"))
     report.comparison_page(run)
