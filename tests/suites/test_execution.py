@@ -292,12 +292,12 @@ def test_several_models_run_at_once_where_that_is_asked_for(faked: Any) -> None:
 
 
 def test_no_cell_begins_when_the_time_is_up(faked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    suite, status = faked({"a x": [OVER], "a y": [OVER], "b x": [OVER]}, budget=Budget(hours=1.0))
+    suite, status = faked({"a x": [OVER], "a y": [OVER], "b x": [OVER]}, budget=Budget(hours=0.5))
     calls: list[float] = []
 
     def clock() -> float:
         # The first call sets the end; the second cell would begin at the very moment at which the time is up.
-        calls.append(0.0 if not calls else 3600.0 if status.of(DONE) else 3599.9)
+        calls.append(0.0 if not calls else 1800.0 if status.of(DONE) else 1799.9)
         return calls[-1]
 
     monkeypatch.setattr("equipoise.suites.execution.time.monotonic", clock)
