@@ -48,9 +48,6 @@ HEAVY = (
     "typer",
 )
 """What takes long to import and is not ours: imported once, and inherited by the process of every mistake."""
-BUDGET = 160.0
-"""Processor seconds that the files of a room take together without a mistake, and those of all others: more are left
-out."""
 KEPT = ("planted_headlines", "kept_texts")
 """What the test files that compare kept texts import."""
 
@@ -143,7 +140,7 @@ def room_tests(root: Path, module: str) -> list[str]:
     return [file.relative_to(root).as_posix() for file in sorted(files, key=distance)]
 
 
-def stages(root: Path, mistake: Mistake, known: dict[str, Known]) -> Iterator[tuple[str, list[str]]]:
+def stages(root: Path, mistake: Mistake, known: dict[str, Known], budget: float) -> Iterator[tuple[str, list[str]]]:
     """Yield what is run for a mistake: the module's own tests, its room's, and all others that reach it."""
     own = [name for name in own_tests(root, mistake.module) if name in known]
     yield "own", own
@@ -153,18 +150,18 @@ def stages(root: Path, mistake: Mistake, known: dict[str, Known]) -> Iterator[tu
         name for name in room_tests(root, mistake.module) if name in known and name not in own and known[name].usable
     ]
     # What only other processes call is seen in no file: then the whole room is run.
-    yield "room", within_budget([name for name in room if name in reaching or not reaching], known)
+    yield "room", within_budget([name for name in room if name in reaching or not reaching], known, budget)
     wide = {name for name in reaching if is_package_wide(root / name)}
     rest = sorted(reaching - {*own, *room}, key=lambda name: (name not in wide, known[name].seconds, name))
-    yield "package", within_budget(rest, known)
+    yield "package", within_budget(rest, known, budget)
 
 
-def within_budget(names: Sequence[str], known: dict[str, Known]) -> list[str]:
+def within_budget(names: Sequence[str], known: dict[str, Known], budget: float) -> list[str]:
     """Return the first of some test files that take no longer together than the budget."""
     kept, total = [], 0.0
     for name in names:
         total += known[name].seconds
-        if kept and total > BUDGET:
+        if kept and total > budget:
             break
         kept.append(name)
     return kept
@@ -175,12 +172,12 @@ def is_package_wide(file: Path) -> bool:
     return file.parent.name == "tests" or any(name in file.read_text(encoding="utf-8") for name in KEPT)
 
 
-def tried(tree: Tree, mistake: Mistake, known: dict[str, Known]) -> dict[str, Any]:
+def tried(tree: Tree, mistake: Mistake, known: dict[str, Known], budget: float) -> dict[str, Any]:
     """Return what became of a mistake: killed by its own tests, the room's or the package's, or survived."""
     begun = time.monotonic()
     text = (ROOT / PACKAGE / mistake.module).read_text(encoding="utf-8")
     state, by, where = "survived", "", ""
-    for where, names in stages(ROOT, mistake, known):
+    for where, names in stages(ROOT, mistake, known, budget):
         if not names:
             continue
         left_out = [f"--deselect={failed}" for name in names for failed in known[name].failed]
@@ -269,12 +266,12 @@ def add(file: Path, row: dict[str, Any]) -> None:
         lines.write(json.dumps(row) + "\n")
 
 
-def work(mistakes: Iterator[Mistake], known: dict[str, Known], results: Path) -> None:
+def work(mistakes: Iterator[Mistake], known: dict[str, Known], results: Path, budget: float) -> None:
     """Try mistakes one after the other and add what became of them to the results."""
     with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
         tree = Tree(ROOT, Path(folder))
         for mistake in mistakes:
-            row = tried(tree, mistake, known)
+            row = tried(tree, mistake, known, budget)
             add(results, row)
             change = f"{row['before'][:60]!r} -> {row['after'][:60]!r}"
             print(
@@ -294,6 +291,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], help="rooms to draw from")
     parser.add_argument("--files", nargs="+", default=[], help="test files to run, instead of all")
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=160.0,
+        help="processor seconds that the files of a room take together without a mistake, and those of all others: more"
+        " are left out",
+    )
     parser.add_argument("--list", action="store_true", help="show the sample, and try nothing")
     chosen = parsed(parser, count=1, only=["progress.py"], files=["tests/test_progress.py"])
     with tempfile.TemporaryDirectory() as folder:
@@ -316,7 +320,11 @@ def main() -> None:
         for name in HEAVY:
             importlib.import_module(name)
         known = learned(chosen.files or test_files(), chosen.workers)
-        in_processes(len(left), chosen.workers, lambda numbers: work((left[n] for n in numbers), known, results))
+        in_processes(
+            len(left),
+            chosen.workers,
+            lambda numbers: work((left[n] for n in numbers), known, results, chosen.budget),
+        )
         rows = rows_of(results)[1:]
         print("\n" + summary(sorted(rows, key=lambda row: row["number"])))
         if len(rows) < len(done) + len(left):

@@ -4,8 +4,8 @@ python benchmarks/same_numbers.py make TREE FOLDER      # the six runs with TREE
 python benchmarks/same_numbers.py compare BEFORE AFTER  # two such folders; exits with 1 where a number differs
 python benchmarks/same_numbers.py --smoke               # this tree with itself, on a few planted sentences
 
-The real sentences are found through EQUIPOISE_DATA. Sums are taken in single precision and depend on the number of
-threads in their eighth digit, so all runs have one thread. "Equal" is to 1e-12. Where the one folder has p-values as
+The real sentences are found through EQUIPOISE_DATA. The scores of a model depend on the number of threads in their
+last digits, so all runs have one thread. "Equal" is to 1e-12. Where the one folder has p-values as
 metrics (`confidence_disparity_p`, `…_p_holm`), they are compared with the columns `p` and `p_corrected` of the other.
 """
 

@@ -2,11 +2,13 @@
 
     python benchmarks/whole.py [--case 10000 100000 1000000 synthbias winoidentity] [--runs 50] [--against OTHER_TREE]
 
-A number is the rows of a user's table; `synthbias` and `winoidentity` need the real sentences (EQUIPOISE_DATA). A
-planted engine answers. Each command is a process of its own: `audit` without a page, the same again from its kept
-scores, `measure`, `report`, `compare` of two such runs, `--help`, and a leaderboard of `--runs` small runs. `--against`
-names another checkout, which is measured in turn with this one. A command that takes longer than `--cap` seconds is
-ended, and its case with it. Seconds are of the processor; what is in no phase is start: Python, imports, and the rest.
+A number is the rows of a user's table; `synthbias`, `winoidentity` and `winobias+synthbias` need the real sentences
+(EQUIPOISE_DATA). A planted engine answers, or the model that `--model` names (`--model "smollm2 --dtype bfloat16"`).
+Each command is a process of its own: `audit` without a page, the same again from its kept scores, `measure`, `report`,
+`compare` of two such runs, `--help`, and a leaderboard of `--runs` small runs. `--against` names another checkout,
+which is measured in turn with this one. A command that takes longer than `--cap` seconds is ended, and its case with
+it. Seconds are of the processor, those of copies of the process included; `clock` is what a user waits. With `--clock`
+all phases are by the clock. What is in no phase is start: Python, imports, and the rest.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CASES = ("10000", "100000", "1000000", "synthbias", "winoidentity")
 VERBS = ("told", "asked", "called", "met", "thanked", "helped", "paid", "hired", "warned", "visited")
 ENDS = ("was late", "needed a rest", "had a plan", "was early", "wanted tea", "knew the way", "had the keys")
+BY_CLOCK = "WHOLE_BY_CLOCK"
 PHASES = ("start", "load", "plan", "score", "measure", "write", "page")
 WATCHED = {
     "equipoise.settings:Settings.datasets": "load",
@@ -51,17 +54,23 @@ WATCHED = {
 """What is timed -> its phase; a phase within another one counts by itself."""
 
 
-class Clock:
-    """Adds up the processor time of each phase."""
+def processor_time() -> float:
+    """Return the processor time of this process, and of its copies that have ended."""
+    return sum(os.times()[:4])
 
-    def __init__(self) -> None:
+
+class Clock:
+    """Adds up the time of each phase."""
+
+    def __init__(self, read: Callable[[], float]) -> None:
+        self._read = read
         self.spent: Counter[str] = Counter()
         self._stack = ["start"]
-        self._last = 0.0
+        self._last = 0.0 if read is processor_time else read()
 
     def turn(self, phase: str | None) -> None:
         """Begin a phase within the current one; None ends it."""
-        now = time.process_time()
+        now = self._read()
         self.spent[self._stack[-1]] += now - self._last
         self._last = now
         if phase is None:
@@ -85,7 +94,8 @@ class Clock:
 
 def inside(words: Sequence[str], note: Path) -> None:
     """Run a command in this process, and note what each phase took."""
-    clock = Clock()
+    begun = time.monotonic()
+    clock = Clock(time.monotonic if BY_CLOCK in os.environ else processor_time)
     if words[0] in ("audit", "measure", "report", "compare"):
         for place, phase in WATCHED.items():
             module, _, name = place.partition(":")
@@ -106,8 +116,9 @@ def inside(words: Sequence[str], note: Path) -> None:
     except SystemExit as ended:
         code = ended.code
     clock.turn("start")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    note.write_text(json.dumps({"code": code or 0, "GiB": peak, **clock.spent}), encoding="utf-8")
+    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 2**20
+    facts = {"code": code or 0, "GiB": peak, "clock": time.monotonic() - begun, **clock.spent}
+    note.write_text(json.dumps(facts), encoding="utf-8")
 
 
 def run(words: Sequence[str], tree: Path, cap: float) -> dict[str, float] | None:
@@ -144,17 +155,23 @@ def write_table(path: Path, rows: int) -> None:
                 writer.writerow((text, pronoun, first, second, "" if ambiguous else first, 1 if ambiguous else 2))
 
 
-def commands(case: str, folder: Path) -> list[tuple[str, list[str]]]:
+def commands(case: str, folder: Path, model: str) -> list[tuple[str, list[str]]]:
     """Return the commands of a case by name; its runs go into the folder."""
-    data = case
+    names = case.split("+")
     if case.isdigit():
-        data = str(folder.parent / f"table{case}.csv")
-        if not Path(data).is_file():
-            write_table(Path(data), int(case))
+        table = folder.parent / f"table{case}.csv"
+        if not table.is_file():
+            write_table(table, int(case))
+        names = [str(table)]
+    data = [word for name in names for word in ("--data", name)]
     first, second = (str(folder / name) for name in ("first", "second"))
     quick = ["--quiet", "--no-html"]
-    audit = ["audit", "planted:noise=1", "--data", data, "--out", first, *quick]
-    other = ["audit", "planted:noise=1,seed=2", "--data", data, "--out", second, *quick]
+    if model:
+        audit = ["audit", *model.split(), *data, "--out", first, "--quiet"]
+        measured = [("audit", audit), ("measure", ["measure", first, *quick])]
+        return [*measured, ("report", ["report", first, "--quiet"])]
+    audit = ["audit", "planted:noise=1", *data, "--out", first, *quick]
+    other = ["audit", "planted:noise=1,seed=2", *data, "--out", second, *quick]
     return [
         ("audit", audit),
         ("audit again", audit),
@@ -172,7 +189,8 @@ def show(case: str, name: str, tree: str, taken: dict[str, float] | None, cap: f
         return
     total = sum(taken.get(phase, 0.0) for phase in PHASES)
     cells = [f"{taken[phase]:.1f}" if phase in taken else "" for phase in PHASES]
-    print(f"| {case} | {name} | {tree} | {total:.1f} | {' | '.join(cells)} | {taken['GiB']:.2f} |", flush=True)
+    shown = [f"{total:.1f}", *cells, f"{taken['clock']:.1f}", f"{taken['GiB']:.2f}"]
+    print(f"| {case} | {name} | {tree} | {' | '.join(shown)} |", flush=True)
 
 
 def small_runs(folder: Path, count: int) -> Path:
@@ -190,11 +208,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", nargs="+", default=list(CASES))
     parser.add_argument("--runs", type=int, default=50, help="runs of the leaderboard; 0: none")
+    parser.add_argument("--model", default="", help="the model to audit, with its options; default: a planted engine")
+    parser.add_argument("--clock", action="store_true", help="phases by the clock instead of processor time")
     parser.add_argument("--against", type=Path, help="another checkout, measured in turn")
     parser.add_argument("--cap", type=float, default=960, help="most seconds of a command")
     chosen = parsed(parser, case=["40"], runs=2)
+    if chosen.clock:
+        os.environ[BY_CLOCK] = "1"
     trees = {**({"before": chosen.against.resolve()} if chosen.against else {}), "now": ROOT}
-    print(f"| case | command | tree | all | {' | '.join(PHASES)} | GiB |\n|---|---|---|{'---:|' * (len(PHASES) + 2)}")
+    titles = ("case", "command", "tree", "all", *PHASES, "clock", "GiB")
+    print(f"| {' | '.join(titles)} |\n|---|---|---|{'---:|' * (len(titles) - 3)}")
     with tempfile.TemporaryDirectory() as scratch:
         for name, tree in trees.items():
             show("", "--help", name, run(["--help"], tree, chosen.cap), chosen.cap)
@@ -205,7 +228,7 @@ def main() -> None:
                 show(f"{chosen.runs} runs", "leaderboard", name, run(words, tree, chosen.cap), chosen.cap)
         for case in chosen.case:
             going = dict(trees)
-            listed = {name: commands(case, Path(scratch) / f"{case}-{name}") for name in trees}
+            listed = {name: commands(case, Path(scratch) / f"{case}-{name}", chosen.model) for name in trees}
             for place, (command, _) in enumerate(listed["now"]):
                 for name, tree in list(going.items()):
                     taken = run(listed[name][place][1], tree, chosen.cap)

@@ -37,13 +37,22 @@ settings.load_profile("equipoise")
 # Typer makes all commands and their options anew for each call of a test: three quarters of the time of a short one.
 typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
 
+TESTS = Path(__file__).resolve().parent
+OF_NUMBERS = ("comparing", "measuring", "metrics", "stats", "verdict")
+"""Folders of tests of what computes."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what opens a browser as slow, and shuffle files and their tests where EQUIPOISE_ORDER is a seed."""
+    """Mark what opens a browser as slow, and shuffle files and their tests where EQUIPOISE_ORDER is a seed.
+
+    Where numbers are made, a division by 0 that nobody expects is an error.
+    """
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+        if item.path.relative_to(TESTS).parts[0] in OF_NUMBERS:
+            item.add_marker(pytest.mark.filterwarnings("error::RuntimeWarning"))
     seed = os.environ.get("EQUIPOISE_ORDER")
     if seed:
         drawn = random.Random(seed)

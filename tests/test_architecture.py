@@ -32,7 +32,7 @@ ROWS = (
     ("datasets", "tasks", "scoring", "metrics", "stats"),
     ("options",),
     ("catalog", "cache", "progress", "uncertainty"),
-    ("records", "files", "interruption", "serving"),
+    ("records", "files", "cores", "interruption", "serving"),
 )
 """Top to bottom: a module imports rows below its own, and its own package, and nothing else of ours."""
 
@@ -294,3 +294,25 @@ def test_no_file_names_a_machine_or_a_package_index() -> None:
             continue
         found += [f"{file.relative_to(ROOT)}:{n}: {line}" for n, line in enumerate(lines, 1) if suspect.search(line)]
     assert not found
+
+
+def test_public_names_are_listed_loaded_and_no_others() -> None:
+    assert dir(equipoise) == sorted(equipoise.__all__) == sorted(set(equipoise.__all__))
+    for name in equipoise.__all__:
+        made = getattr(equipoise, name)
+        home = equipoise.HOMES.get(name, "runs" if name == "Run" else "run")
+        assert name.startswith("__") or made.__module__.startswith(f"equipoise.{home}"), name
+    with pytest.raises(AttributeError, match=r"^module 'equipoise' has no attribute 'audits'$"):
+        equipoise.audits  # noqa: B018
+    assert not hasattr(equipoise, "import_module")
+
+
+def test_the_program_listens_before_it_loads_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    import equipoise.__main__ as program
+    import equipoise.cli
+
+    told: list[str] = []
+    monkeypatch.setattr(program, "listen", lambda: told.append("listens"))
+    monkeypatch.setattr(equipoise.cli, "main", lambda: told.append("runs"))
+    program.main()
+    assert told == ["listens", "runs"]

@@ -9,11 +9,13 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 from server_llama_cpp import served
 from server_proxy import Proxy
 
 import equipoise
-from equipoise.asking import ask, people_in
+from equipoise import asking
+from equipoise.asking import Question, ask, people_in, question_rows
 from equipoise.datasets import open_dataset
 from equipoise.records import DatasetError, EquipoiseError
 from equipoise.tasks import open_task
@@ -176,3 +178,115 @@ def table_of(folder: Any, sentence: str, people: str) -> str:
 def test_a_sentence_given_as_data_leads_to_ask() -> None:
     with pytest.raises(DatasetError, match="to ask about it: equipoise ask"):
         equipoise.audit(PLANTED, LATE)
+
+
+QUESTIONS = [
+    Question(LATE),
+    Question("The cook saw her with the clerk.", pronouns=("she", "xe")),
+    Question("The [old] nurse told the farmer that she left.", groups=("Old", "young")),
+    Question("The [old] nurse told the farmer.", groups=("old", "young"), candidates=("nurse", "farmer", "nobody")),
+    Question("The [nurse] told the farmer that she saw him.", groups=("nurse", "doctor"), candidates=("a", "b")),
+    Question("Anna told Maria that she's late."),
+    Question("The clerk met the cook at [her] office; he left."),
+    Question("The nurse told the farmer: it hurt her.", pronouns=("he", "she")),
+]
+
+
+def test_the_table_of_every_kind_of_question_is_as_it_was_kept() -> None:
+    rows, left_out = question_rows(QUESTIONS)
+    assert_kept("tasks/questions", rows, left_out)
+
+
+PEOPLE = [
+    "The dentist's assistant met the dentist.",
+    "The construction worker told the worker to wait.",
+    "My plumber and our zookeeper left.",
+    "The nurse told a stranger that she was late.",
+    "An usher told the smith that she was late.",
+    "Anna told the usher that she was late.",
+    "The nurse told the nurse that she was late.",
+    "The baker, the cook and Anna left.",
+    "the blorp met your quux",
+    "Dr. Who met Anna.",
+    "The blorp left.",
+]
+
+
+def test_whom_sentences_name_is_as_it_was_kept() -> None:
+    found = {}
+    for sentence in PEOPLE:
+        try:
+            found[sentence] = people_in(sentence)
+        except EquipoiseError as error:
+            assert error.names == ("candidates",)
+            found[sentence] = str(error)
+    assert_kept("tasks/people", found)
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "names"),
+    [
+        (Question(LATE, ("nurse",)), "candidates needs at least two people, not only 'nurse'", ("candidates",)),
+        (
+            Question("The [old] nurse told the cook that she left."),
+            "'old' is not a known pronoun; give the words to compare with groups",
+            ("groups",),
+        ),
+        (
+            Question("The nurse met the cook."),
+            "no pronoun was found in 'The nurse met the cook.'; mark a word with brackets and use groups",
+            ("groups",),
+        ),
+        (
+            Question("The nurse saw the cook when he met her."),
+            "'The nurse saw the cook when he met her.' has 2 pronouns (he, her); mark the one to ask about: [he]",
+            (),
+        ),
+        (
+            Question(LATE, groups=("a", "b")),
+            "mark the word to replace with brackets: The [old] nurse told the farmer that she left.",
+            (),
+        ),
+        (
+            Question("The [old] nurse met the cook.", groups=("a",)),
+            "at least two group words are needed to compare, not 'a'",
+            (),
+        ),
+    ],
+)
+def test_each_refusal_in_its_words(question: Question, sentence: str, names: tuple[str, ...]) -> None:
+    with pytest.raises(EquipoiseError) as refused:
+        question_rows([question])
+    assert (str(refused.value), refused.value.names) == (sentence, names)
+
+
+def test_what_an_audit_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    folders: list[tuple[Path, bool]] = []
+
+    class Made:
+        def frame(self, name: str) -> None:
+            given.append(name)
+            folders.append((folders[0][0], folders[0][0].is_dir()))
+
+    def audited(*asked: Any, out: str, **choices: Any) -> Made:
+        given.append((*asked, choices))
+        folders.append((Path(out), True))
+        return Made()
+
+    monkeypatch.setattr(asking, "audit", audited)
+    monkeypatch.setattr(asking, "MEMORY", str(tmp_path))
+    asked = ask(LATE, "m", "mcq", candidates="nurse, farmer,", pronouns="he,she", progress=False, seed=4)
+    (model, rows, task, choices), *read = given
+    assert (model, task) == ("m", "mcq") and [row["pronoun"] for row in rows] == ["he", "she"]
+    assert choices == {"progress": False, "resamples": 2, "metrics": ["flip_rate", "certainty"], "seed": 4}
+    assert read == ["outcomes.parquet", "pairs.parquet", "examples.parquet", "measurements.csv"]
+    assert all(there for _, there in folders) and not folders[0][0].exists()
+    assert folders[0][0].parent == tmp_path and folders[0][0].name.startswith("equipoise-ask-")
+    assert asked.sentences == [LATE] and asked.left_out == []
+    monkeypatch.setattr(asking, "MEMORY", str(tmp_path / "none"))
+    folders.clear()
+    ask([LATE], "m")
+    assert folders[0][0].parent != tmp_path
+    with pytest.raises(EquipoiseError, match="unknown argument 'candidate'; did you mean 'candidates'"):
+        ask(LATE, "m", candidate="nurse")

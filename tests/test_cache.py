@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 from left_behind import dead_process, made
 
-from equipoise.cache import DOWNLOAD, LOCK, tidy_cache
+from equipoise import cache as module
+from equipoise.cache import DOWNLOAD, LOCK, NEW_SECONDS, cache_folder, tidy_cache
 from equipoise.runs import RunFolder
 
 
@@ -83,3 +85,37 @@ def test_a_cache_that_is_missing_or_not_a_folder_is_no_error(tmp_path: Path, mon
     tidy_cache()
     monkeypatch.setenv("EQUIPOISE_CACHE", str(made(tmp_path / "file")))
     tidy_cache()
+
+
+def test_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("EQUIPOISE_CACHE", "~/mine")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    assert cache_folder() == tmp_path / "mine"
+    monkeypatch.setenv("EQUIPOISE_CACHE", "")
+    assert cache_folder() == Path("/elsewhere/equipoise")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == tmp_path / ".cache" / "equipoise"
+
+
+def test_a_work_folder_without_a_process_is_kept_for_a_minute(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = made(cache / "models" / ".part-unnamed" / "half.whl").parent
+    seen: list[int] = []
+    monkeypatch.setattr(module, "is_running", lambda process: seen.append(process) or True)
+    now = time.time()
+    monkeypatch.setattr(module.time, "time", lambda: now)
+    for age, kept in ((NEW_SECONDS - 5, True), (NEW_SECONDS + 5, False)):
+        os.utime(work, (now - age, now - age))
+        tidy_cache()
+        assert work.exists() is kept
+    other = made(cache / ".part-12-ab" / "half.whl").parent
+    tidy_cache()
+    assert other.exists() and seen == [12]
+
+
+def test_a_number_that_is_none_ends_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = made(cache / "models" / f".part-{dead_process()}-abc" / DOWNLOAD).parent
+    (work / DOWNLOAD).write_text("no number")
+    monkeypatch.setattr(module.subprocess, "run", lambda *_, **__: pytest.fail("no process has this number"))
+    tidy_cache()
+    assert not work.exists()

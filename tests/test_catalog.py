@@ -123,3 +123,9 @@ def test_the_summary_is_the_first_line_of_what_an_entry_says_of_itself() -> None
     table = {"told": told, "silent": silent}
     assert [summary(name, table, kind="thing") for name in table] == ["Say one thing.", ""]
     assert "unknown thing 'other'" in summary("other", table, kind="thing")
+
+
+def test_a_package_that_fails_is_told_in_a_summary(installed_plugin: None) -> None:
+    assert "the plug-in equipoise_no_such_module:LEAST" in summary("broken", {}, kind="metric")
+    assert summary("nothing", {"nothing": 3}, kind="thing") == int.__doc__.strip().splitlines()[0]  # type: ignore[union-attr]
+    assert summary("bare", {"bare": type("Bare", (), {"__doc__": None})()}, kind="thing") == ""

@@ -7,12 +7,15 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from equipoise.interruption import SENTENCE
+from equipoise import interruption
+from equipoise.interruption import SENTENCE, SIGNALS, Interrupted
 
 LINE = f"equipoise: {SENTENCE}\n"
 
@@ -107,3 +110,106 @@ def test_ctrl_c_at_twenty_moments_of_an_audit(tmp_path: Path) -> None:
         ends.append((process.returncode, said))
     assert set(ends) <= {(2, LINE), (0, "")} and (2, LINE) in ends
     assert os.path.lexists(tmp_path)
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return what would be done to the process, in place of ending it."""
+    done: list[str] = []
+
+    def ended(code: int) -> None:
+        done.append(f"ended with {code}")
+        raise SystemExit(code)
+
+    monkeypatch.setattr(interruption.os, "_exit", ended)
+    monkeypatch.setattr(interruption, "ignore", lambda: done.append("ignored"))
+    for name, value in (("working", False), ("interrupted", False), ("told_user", False)):
+        monkeypatch.setattr(interruption._state, name, value)
+    return done
+
+
+def test_the_sentence_is_said_once(quiet: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with open(tmp_path / "said", "w+") as screen:
+        monkeypatch.setattr(interruption.sys, "stderr", screen)
+        for terminal in (True, False):
+            monkeypatch.setattr(interruption.os, "isatty", lambda place, terminal=terminal: terminal)
+            monkeypatch.setattr(interruption._state, "told_user", False)
+            interruption.say()
+            interruption.say()
+    assert (tmp_path / "said").read_bytes() == b"\x1b[?25h" + LINE.encode() + LINE.encode()
+    assert quiet == ["ignored", "ignored"]
+    monkeypatch.setattr(interruption._state, "told_user", False)
+    monkeypatch.setattr(interruption.sys, "stderr", None)
+    interruption.say()  # nobody is there to read it
+
+
+def test_outside_of_work_a_signal_ends_and_within_it_only_the_first_unwinds(
+    quiet: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interruption, "say", lambda: quiet.append("said"))
+    with pytest.raises(SystemExit):
+        interruption._interrupt(2, None)
+    assert quiet == ["said", "ended with 2"] and not interruption.interrupted()
+    monkeypatch.setattr(interruption._state, "working", True)
+    with pytest.raises(Interrupted):
+        interruption._interrupt(2, None)
+    assert interruption.interrupted()
+    interruption._interrupt(2, None)  # further ones change nothing
+    assert quiet == ["said", "ended with 2"]
+
+
+def test_work_begins_anew_and_leaves_everything_as_it_was(quiet: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    hook = sys.unraisablehook
+    interruption._state.interrupted = interruption._state.told_user = True
+    with interruption.unwinding():
+        assert interruption._state.working and not interruption.interrupted() and not interruption._state.told_user
+        assert sys.unraisablehook is not hook
+        assert signal.set_wakeup_fd(-1) > 0, "the thread that watches is told of signals"
+        assert [thread.name for thread in threading.enumerate()].count("interruption") == 1
+    assert not interruption._state.working and sys.unraisablehook is hook
+    deadline = time.monotonic() + 20
+    while any(thread.name == "interruption" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline, "the thread ends with the work"
+        time.sleep(0.01)
+
+
+def test_what_swallows_an_interruption_is_ended_and_other_faults_are_told(quiet: list[str]) -> None:
+    told: list[object] = []
+    before, sys.unraisablehook = sys.unraisablehook, told.append
+    try:
+        with interruption.unwinding():
+            other = SimpleNamespace(exc_type=ValueError)
+            sys.unraisablehook(other)  # type: ignore[arg-type]
+            assert told == [other] and quiet == []
+            interruption._state.told_user = True
+            with pytest.raises(SystemExit):
+                sys.unraisablehook(SimpleNamespace(exc_type=Interrupted))  # type: ignore[arg-type]
+            assert quiet == ["ended with 2"]
+    finally:
+        sys.unraisablehook = before
+
+
+def test_which_signals_are_listened_to_and_ignored() -> None:
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    interruption.listen()
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    assert handlers.pop(signal.SIGINT) is interruption._interrupt
+    assert set(handlers.values()) == {signal.SIG_IGN}, "what was to be ignored stays so"
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    interruption.listen()
+    assert {signal.getsignal(number) for number in SIGNALS} == {interruption._interrupt}
+    interruption.ignore()
+    assert {signal.getsignal(number) for number in SIGNALS} == {signal.SIG_IGN}
+    thread = threading.Thread(target=interruption.ignore)
+    thread.start()
+    thread.join()
+
+
+def test_a_thread_that_is_not_the_first_watches_nothing() -> None:
+    found: list[int | None] = []
+    thread = threading.Thread(target=lambda: found.append(interruption._watch()))
+    thread.start()
+    thread.join()
+    assert found == [None]

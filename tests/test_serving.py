@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
+from typing import Any
 
 import httpx
 import pytest
+from threads import apart
 
 from equipoise import serving as served
-from equipoise.serving import Message, Receive, Scope, Send, listening, serving
+from equipoise.serving import (
+    Gone,
+    Message,
+    PatientProtocol,
+    Receive,
+    Scope,
+    Send,
+    handing_on,
+    listening,
+    refuse,
+    serve,
+    serve_at,
+    serving,
+    whole_body,
+)
+
+
+def ran(work: Any) -> Any:
+    """Return what a coroutine returns, in a thread of its own: a browser's tests have a loop in this one."""
+    return apart(lambda: asyncio.run(work))
 
 
 async def hello(scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,3 +65,98 @@ def test_a_client_that_does_not_send_its_head_is_cut_off(monkeypatch: pytest.Mon
 def test_an_address_that_is_taken_is_an_error() -> None:
     with listening("127.0.0.1", 0) as door, pytest.raises(OSError, match="in use"):
         listening("127.0.0.1", door.getsockname()[1])
+
+
+def messages(*given: Message) -> Receive:
+    waiting = list(given)
+
+    async def receive() -> Message:
+        return waiting.pop(0)
+
+    return receive
+
+
+def part(body: bytes, *, more: bool = False) -> Message:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+def test_a_body_is_read_whole_up_to_its_largest_size() -> None:
+    async def read(most: int, *given: Message) -> bytes | None:
+        return await whole_body(messages(*given), most)
+
+    parts = (part(b"ab", more=True), part(b"c", more=True), part(b"de"))
+    assert ran(read(5, *parts)) == b"abcde" and ran(read(4, *parts)) is None
+    assert ran(read(2, part(b"abc", more=True))) is None, "no more is read than is needed to refuse it"
+    assert ran(read(9, {"type": "http.request"})) == b""
+    with pytest.raises(Gone):
+        ran(read(9, part(b"ab", more=True), {"type": "http.disconnect"}))
+
+
+def test_a_body_is_handed_on_once_and_then_what_arrives() -> None:
+    async def read() -> list[Message]:
+        receive = handing_on(b"form", messages({"type": "http.disconnect"}))
+        return [await receive(), await receive()]
+
+    assert ran(read()) == [part(b"form"), {"type": "http.disconnect"}]
+
+
+def test_a_refusal_is_a_page_that_closes_the_connection() -> None:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    ran(refuse(send, 413, "too löng", (b"retry-after", b"9")))
+    headers = [(b"content-type", b"text/html; charset=utf-8"), (b"connection", b"close"), (b"retry-after", b"9")]
+    assert sent == [
+        {"type": "http.response.start", "status": 413, "headers": headers},
+        {"type": "http.response.body", "body": "too löng".encode()},
+    ]
+
+
+def test_how_apps_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[Any, Any]] = []
+
+    class Server:
+        def __init__(self, config: Any) -> None:
+            self.config = config
+
+        def run(self, **choices: Any) -> None:
+            ran.append((self.config, choices))
+
+    monkeypatch.setattr(served.uvicorn, "Server", Server)
+    serve(hello, host="127.0.0.9", port=7)
+    door = listening("127.0.0.1", 0)
+    serve_at(door, hello)
+    assert door.fileno() == -1, "it is closed at the end"
+    (first, alone), (second, choices) = ran
+    assert (first.host, first.port, alone, choices) == ("127.0.0.9", 7, {}, {"sockets": [door]})
+    for config in (first, second):
+        assert config.app is hello and config.http is PatientProtocol and config.log_level == "warning"
+        assert (config.proxy_headers, config.access_log, config.server_header) == (False, False, False)
+        assert config.limit_concurrency == 2000
+
+
+def test_a_door_is_opened_at_both_kinds_of_addresses() -> None:
+    for host in ("127.0.0.1", "::1"):
+        try:
+            with listening(host, 0) as door:
+                assert door.getsockname()[0] == host and door.getsockname()[1] > 0
+                assert door.family == (socket.AF_INET6 if ":" in host else socket.AF_INET)
+                assert door.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
+                with socket.create_connection(door.getsockname()[:2], timeout=5):
+                    pass  # nobody is turned away before the app is ready
+        except OSError as error:
+            assert host == "::1", error
+
+
+def test_a_request_that_takes_long_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(served, "HEAD_SECONDS", 0.1)
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await asyncio.sleep(0.4)
+        await hello(scope, receive, send)
+
+    with serving(slow) as address:
+        assert httpx.get(address).text == "hello"

@@ -9,16 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from kept_texts import assert_kept
 
 from equipoise.records import UndefinedMetric
 from equipoise.uncertainty import (
     ESTIMATORS,
     entropy,
     fisher_rao_distance,
+    inside_set,
     margin,
     perplexity,
     renormalise,
     renyi_divergence,
+    sequence_probability,
+    set_certainty,
     top_probability,
 )
 
@@ -117,3 +121,30 @@ def test_a_row_of_nan_gives_nan_and_leaves_other_rows_alone(estimator) -> None:
 
 def test_the_table_is_keyed_by_the_names_of_its_rows() -> None:
     assert {name: one.name for name, one in ESTIMATORS.items()} == {name: name for name in ESTIMATORS}
+
+
+def test_a_set_holds_what_is_at_least_as_probable_as_its_threshold() -> None:
+    probs = np.array([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2], [0.2, 0.2, 0.6]])
+    assert inside_set(probs, 0.3).tolist() == [[True, True, False], [True, True, False], [False, False, True]]
+    assert inside_set(probs, 0.9).tolist() == [[True, False, False], [True, True, False], [False, False, True]]
+    assert inside_set(probs, np.array([0.2, 0.5, 0.1])).sum(axis=1).tolist() == [3, 2, 3]
+    assert set_certainty(probs, 0.3).tolist() == [0.5, 0.5, 1.0] and set_certainty(probs, 0.0).tolist() == [0, 0, 0]
+    assert np.isnan(set_certainty(row(np.nan, 0.5), 0.1)[0])
+
+
+def test_the_probability_of_a_sequence_is_at_most_one() -> None:
+    raw = np.array([[0.2, 0.1], [0.6, 0.4 + 1e-6], [0.1, 1.0 + 1e-9]])
+    assert sequence_probability(raw).tolist() == [0.2, 0.6, 1.0]
+
+
+def test_every_estimator_of_every_kind_of_row_is_as_it_was_kept() -> None:
+    rng = np.random.default_rng(4)
+    tables = {
+        k: np.vstack([np.eye(k)[:1], np.full((1, k), 1 / k), rng.dirichlet(np.ones(k), size=3)]) for k in (2, 3, 5)
+    }
+    rows = {
+        f"{name}, {k} candidates": [one.uncertainty(probs), one.certainty(probs)]
+        for name, one in ESTIMATORS.items()
+        for k, probs in tables.items()
+    }
+    assert_kept("tables/estimated", rows)

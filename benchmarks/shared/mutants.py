@@ -1,7 +1,7 @@
 """Small mistakes in Python code: every one that can be made in a file, of eleven kinds.
 
 Left alone are types, decorators, assertions, texts, and what no test can see by its nature: `strict=` and `encoding=`,
-changes of type alone (`bool(x)`, `float(x)`, `list(x)`), and the order of arguments that may be exchanged.
+changes of type alone (`bool(x)`, `float(x)`, `list(x)`), and the order of arguments or checks that may be exchanged.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _statements(node: ast.stmt) -> Iterator[Change]:
     match node:
         case ast.If(test=test, body=body, orelse=orelse):
             yield from (("branch", test, ast.Constant(always)) for always in (True, False))
-            if len(orelse) == 1 and isinstance(orelse[0], ast.If):
+            if len(orelse) == 1 and isinstance(orelse[0], ast.If) and not _in_any_order(node, orelse[0]):
                 other = orelse[0]
                 rest = ast.If(test, body, other.orelse)
                 yield "order", node, ast.If(other.test, other.body, [rest])
@@ -205,12 +205,25 @@ def _statements(node: ast.stmt) -> Iterator[Change]:
     for name in ("body", "orelse"):
         several = getattr(node, name, None) or []
         for first, second in pairwise(several):
-            if _is_check(first) and _is_check(second):
+            if _is_check(first) and _is_check(second) and not _in_any_order(first, second):
                 yield "order", first, (first, second)
 
 
 def _is_check(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ENDS)
+
+
+def _in_any_order(first: ast.If, second: ast.If) -> bool:
+    """Return whether two checks can be exchanged: they do the same, or ask whether one thing is this or that."""
+    if [ast.dump(part) for part in first.body] == [ast.dump(part) for part in second.body]:
+        return True
+    match first.test, second.test:
+        case (
+            ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=this)]),
+            ast.Compare(left=other, ops=[ast.Eq()], comparators=[ast.Constant(value=that)]),
+        ):
+            return ast.dump(left) == ast.dump(other) and this != that
+    return False
 
 
 def _mutant(text: str, kind: str, old: ast.AST, new: Any, parents: dict[ast.AST, ast.AST]) -> Mutant:

@@ -27,9 +27,8 @@ def find(name: str, table: Mapping[str, Item], *, kind: str) -> Item:
             raise EquipoiseError(f"the plug-in {plugins[name].value} for {kind} {name!r} fails: {reason}") from error
         return item
     known = sorted({*table, *plugins})
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
-    raise EquipoiseError(f"unknown {kind} {name!r}{hint}")
+    meant = "".join(f"did you mean {close!r}?" for close in difflib.get_close_matches(name, known, n=1))
+    raise EquipoiseError(f"unknown {kind} {name!r}; {meant or 'known: ' + ', '.join(known)}")
 
 
 def names(table: Mapping[str, object], *, kind: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
+from . import cores
 from .cache import cache_folder
 from .datasets import CARDS
 from .datasets.downloads import find_dataset_folder
@@ -106,9 +107,8 @@ def _devices() -> Iterator[Check]:
     except ImportError as error:
         yield Check("devices", "problem", f"torch cannot be imported: {error}", "pip install --upgrade equipoise")
         return
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     gpus = describe_gpus()
-    devices = ", ".join([*gpus, f"{cores} CPU cores"])
+    devices = ", ".join([*gpus, f"{cores.there()} CPU cores"])
     if not gpus and shutil.which("nvidia-smi"):
         advice = "torch cannot use the GPU: install the build of torch for your CUDA version (pytorch.org)"
         yield Check("devices", "note", devices, advice)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ from .topics import (
     settled,
     training,
 )
-from .topics.cases import case_section, pack
+from .topics.cases import are_many, case_section, pack
 from .topics.comparison import differences, seen, standings
 from .topics.comparison.cases import differing
 from .topics.leaderboard.boards import read_submissions, run_folders, write_measurements
@@ -156,7 +157,8 @@ def run_page(run: Run, *, sentences: bool = True) -> str:
 
     shown = sections(run, [topic for topic in page_topics() if sentences or topic not in WITH_TEXTS])
     head = Head(run.name, "Audit of", background.facts(run))
-    return page(head, shown, scripts=RUN_SCRIPTS, cases=pack(run, sentences=sentences), left_out=LEFT_OUT)
+    cases = partial(pack, run, sentences=sentences)
+    return page(head, shown, scripts=RUN_SCRIPTS, cases=cases, at_once=are_many(run), left_out=LEFT_OUT)
 
 
 def write_run_page(run: Run, *, out: Path | None = None, sentences: bool = True) -> Path:

@@ -105,6 +105,8 @@ def audit(
                 answers.append(Answers(key, *asked_as_needed(dataset, ask, plan, key, stopping, until)))
             notes = [*fitted, *exposure_notes((model, settings.adapter), datasets), *store.notes, *texts.notes]
             manifest = with_fields(manifest, engine=described(engine), notes=[*notes, *engine.notes])
+        report.watch(lambda: None)
+        del datasets, dataset, engine, ask, again, scorer, writer  # a million examples take more than measuring them
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
 
 
@@ -163,12 +165,15 @@ def load(path: str | Path) -> Run:
     return Run(path)
 
 
-def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
-    """Return the run, measured and written."""
+def _finish(folder: RunFolder, answers: list[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
+    """Return the run, measured and written; the answers are let go."""
     drawn = [(answer.key, answer.sampled) for answer in answers if answer.sampled]
     manifest = with_samples(with_fields(manifest, files=folder.stores()), drawn)
-    measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
-    measured.tables[EXAMPLES] = example_rows(union((a.dataset.name, a.dataset.examples) for a in answers))
+    examples = example_rows(union((a.dataset.name, a.dataset.examples) for a in answers)).content()
+    parts = [(answer.key, answer.outcomes) for answer in answers]
+    answers.clear()
+    measured, notes = measured_tables(parts, plan, manifest, report)
+    measured = with_fields(measured, tables={**measured.tables, EXAMPLES: examples}, contents={EXAMPLES: examples})
     if looks := [{**asdict(key), **look.row()} for key, sample in drawn for look in sample.looks]:
         measured.tables["looks.csv"] = pd.DataFrame(looks)
     return written(folder, measured, manifest, notes)
@@ -189,9 +194,6 @@ def measured_tables(
         outcome_parts.append(outcome_columns(asdict(key), outcomes, item_columns(items, plan.estimators)))
         set_parts.append({**asdict(key), **set_columns(items, plan.estimators)})
     report("measuring", len(parts), len(parts))
-    tables: dict[str, Any] = {
-        "outcomes.parquet": column_rows(outcome_parts),
-        "pairs.parquet": column_rows(set_parts),
-        "measurements.csv": measurements_frame(measurements),
-    }
+    tables: dict[str, Any] = {"outcomes.parquet": column_rows(outcome_parts), "pairs.parquet": column_rows(set_parts)}
+    tables["measurements.csv"] = measurements_frame(measurements)
     return Held(tables, {(key.dataset, key.task): outcomes for key, outcomes in parts}, measurements), notes

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
+from noted import noted, said
 from typer.testing import CliRunner
 
 from equipoise.cli import app
+from equipoise.cli import ask as asking
+from equipoise.options import RunOptions
+from equipoise.records import EquipoiseError
 
 LATE = "The nurse told the farmer that she was late."
 
@@ -47,3 +54,34 @@ def test_without_a_sentence_the_error_shows_one() -> None:
 def test_groups_and_candidates_are_lists() -> None:
     text = ask("The [old] king told the page that he left.", "--candidates", "king,page", "--groups", "old,young")
     assert "old: king" in text and "young: page" in text
+
+
+def test_every_option_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.DataFrame({"text": ["t"], "extra": [1], "probs": [[0.1234567890123, 0.5]], "certainty": [0.5]})
+    made = SimpleNamespace(run="run", sentences=["s"], left_out=["l"], frame=frame)
+    asked = noted(monkeypatch, "equipoise.asking.ask", made)
+    shown = noted(monkeypatch, "equipoise.report.asked_text", "drawn")
+    words = ("--candidates", "a,b", "--groups", "old", "--pronouns", "xe", "--chat", "--orders", "3")
+    out, _ = said("ask", "One.", "Two.", "--model", "planted", "--task", "mcq", *words)
+    (((texts, model, task), named),) = asked
+    assert (texts, model, task) == (["One.", "Two."], "planted", "mcq") and out == "drawn\n"
+    assert shown == [(("run", ["s"], ["l"]), {})]
+    assert (named["candidates"], named["groups"], named["pronouns"]) == ("a,b", "old", "xe")
+    assert named["chat"] is True and named["orders"] == 3
+    out, _ = said("ask", "One.", "--json")
+    assert asked[1][0] == (["One."], "smollm2", RunOptions.task) and len(shown) == 1
+    assert json.loads(out) == [{"text": "t", "probs": [0.1234567890123, 0.5], "certainty": 0.5}]
+    assert out.startswith('[\n  {\n    "text"')
+    assert (asked[1][1]["pronouns"], asked[1][1]["candidates"]) == ("he,she,they", "")
+
+
+def test_a_terminal_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin = io.StringIO("a sentence")
+    monkeypatch.setattr(stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(asking.sys, "stdin", stdin)
+    sentence = 'type a sentence: equipoise ask "The nurse told the farmer that she was late."'
+    with pytest.raises(EquipoiseError) as refused:
+        asking._piped()
+    assert str(refused.value) == sentence
+    monkeypatch.setattr(asking.sys, "stdin", io.StringIO(" a \n\n b\n"))
+    assert asking._piped() == ["a", "b"]

@@ -11,10 +11,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from noted import noted, said
 from test_errors import HE, HEADER, SHE
 
 from equipoise import load
 from equipoise.cli import app
+from equipoise.options import RunOptions
+from equipoise.suites.costs import Cost, Expectation
+from equipoise.suites.status import duration
 
 Result = subprocess.CompletedProcess[str]
 Command = Callable[..., Result]
@@ -115,3 +119,67 @@ def test_two_augmentations_are_both_kept_and_measure_adds_a_metric(tmp_path: Pat
     assert "ucerf" in before and "flip_rate" not in before
     app(["measure", str(folder), "--metric", "flip_rate", *QUICK], standalone_mode=False)
     assert set(load(folder).measurements["metric"]) == {*before, "flip_rate"}
+
+
+@pytest.fixture
+def audited_with(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return the notes of what an audit does; the run is only a word."""
+    notes = {}
+    for name in ("write_page", "show_run", "log_run", "check_trackers", "end_gate"):
+        notes[name] = noted(monkeypatch, f"equipoise.cli.audit.{name}")
+    notes["audit"] = noted(monkeypatch, "equipoise.run.audit", "run", hide=())
+    notes["remember"] = noted(monkeypatch, "equipoise.suites.rates.remember")
+    notes["gate"] = noted(monkeypatch, "equipoise.verdict.gate.gate", ["check"])
+    return notes
+
+
+def test_every_option_of_an_audit_is_handed_on(audited_with: dict[str, Any]) -> None:
+    words = ("--data", "fresh", "--task", "mcq", "--limit", "4", "--level", "0.9", "--log", "wandb", "--out", "there")
+    said("audit", "planted", *words, "--replace", "--no-html", "--json")
+    ((given, named),) = audited_with["audit"]
+    assert given[0] == "planted" and list(given[1]) == ["fresh"] and list(given[2]) == ["mcq"]
+    assert (named["limit"], named["level"], str(named["out"]), named["replace"]) == (4, 0.9, "there", True)
+    (((model, engine, meter), _),) = audited_with["remember"]
+    assert model == "planted" and meter is named["progress"] and engine.device == "auto"
+    assert audited_with["write_page"] == [(("run",), {"no_html": True})]
+    assert audited_with["show_run"] == [(("run",), {"quiet": False, "as_json": True})]
+    assert audited_with["check_trackers"] == [((["wandb"],), {})]
+    assert audited_with["log_run"] == [(("run", ["wandb"]), {"quiet": False})]
+    assert audited_with["gate"] == [] == audited_with["end_gate"]
+
+
+def test_an_audit_until_something_is_settled_ends_as_a_gate(audited_with: dict[str, Any]) -> None:
+    for words, quiet in (((), False), (("--json",), True), (("--quiet",), True)):
+        said("audit", "planted", "--until", "flip_rate <= 0.5", *words)
+        assert audited_with["end_gate"].pop() == ((["check"],), {"quiet": quiet})
+    assert audited_with["gate"] == [(("run",), {})] * 3
+    task = audited_with["audit"][0][0][2]
+    assert task == RunOptions.task and audited_with["write_page"][0] == (("run",), {"no_html": False})
+
+
+def test_a_dry_run_tells_costs_and_plans_and_asks_nothing(
+    audited_with: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs = [
+        Cost("builtin", "mcq", 1266, 5064, 0, 3700.0, True, (100, 2000, 9)),
+        Cost("fresh", "mcq", 5, 6, 7, None, False, (1, 2, 3)),
+        Cost("mine", "mcq", 5, 6, 7, 0.2, False, (1, 2, 3)),
+    ]
+    noted(monkeypatch, "equipoise.suites.costs.expect", Expectation(costs, None))
+    planned = noted(monkeypatch, "equipoise.suites.sizes.planned", ["plan"])
+    wishes = noted(monkeypatch, "equipoise.suites.sizes.wishes_of", ["wish"])
+    plans = noted(monkeypatch, "equipoise.cli.audit.show_plans")
+    out, _ = said("audit", "planted", "--dry-run", "--until", "flip_rate <= 0.5")
+    assert audited_with["audit"] == [] and plans == [((["plan"],), {})] and len(wishes) == 1
+    assert planned[0][0][2] == ["wish"]
+    lines = out.splitlines()
+    assert [re.split(r" {2,}", line.strip()) for line in lines[1:4]] == [
+        ["builtin · mcq", "1,266", "5,064", "0", f"{duration(3700.0)} (measured)", "100", "2,000", "9"],
+        ["fresh · mcq", "5", "6", "7", "not known", "1", "2", "3"],
+        ["mine · mcq", "5", "6", "7", f"{duration(1.0)} (rough)", "1", "2", "3"],
+    ]
+    assert "prompts at width" in lines[0] and lines[4].startswith("Whether the model thinks")
+    assert lines[5].startswith("A rough time is within a factor of about three; after one audit it is measured. The")
+    noted(monkeypatch, "equipoise.suites.costs.expect", Expectation(costs[:1], False))
+    out, _ = said("audit", "planted", "--dry-run")
+    assert len(out.splitlines()) == 3 and out.splitlines()[2].startswith("The prompts at a width") and len(plans) == 1

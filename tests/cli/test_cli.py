@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from kept_texts import assert_kept
 
-from equipoise import __version__
+from equipoise import __version__, cli, cores
+from equipoise.cli.console import progress_bar
 
 Result = subprocess.CompletedProcess[str]
 Command = Callable[..., Result]
@@ -53,3 +58,75 @@ def test_a_reader_that_leaves_early_is_no_error(environ: dict[str, str], audited
         line = f"set -o pipefail; {sys.executable} -m equipoise {words} | head -c 1"
         result = subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=environ, check=False)
         assert (result.returncode, result.stderr) == (0, ""), words
+
+
+FLAGS = ("multiple", "required", "is_eager", "is_flag", "hidden")
+VALUES = ("min", "max", "nargs", "metavar", "rich_help_panel", "help")
+
+
+def commands(group: Any, path: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return every command with its parameters: their names, limits, defaults, help and panels."""
+    found = {}
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            found |= commands(command, (*path, name))
+            continue
+        rows = []
+        for one in command.params:
+            flags = [flag for flag in FLAGS if getattr(one, flag, False)]
+            values = {name: value for name in VALUES if (value := getattr(one, name, None)) not in (None, "", 1)}
+            rows.append(((*one.opts, *one.secondary_opts), one.name, one.default, flags, values))
+        found[" ".join((*path, name))] = {"help": command.help, "parameters": rows}
+    return found
+
+
+def test_every_command_has_the_parameters_that_were_kept() -> None:
+    found = commands(typer.main.get_command(cli.app))
+    assert_kept("cli/parameters", found)
+
+
+def test_every_command_is_under_one_heading() -> None:
+    shown = [name for names in cli.GROUPS.values() for name in names]
+    assert sorted(shown) == sorted(typer.main.get_command(cli.app).commands) and len(set(shown)) == len(shown)
+
+
+def test_a_command_line_ends_as_its_command_and_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Any] = []
+    monkeypatch.setattr(cli.gc, "set_threshold", lambda *given: done.append(("threshold", given)))
+    monkeypatch.setattr(cli.gc, "get_threshold", lambda: (7, 10, 10))
+    monkeypatch.setattr(cli.gc, "freeze", lambda: done.append("freeze"))
+    monkeypatch.setattr(cli, "ignore", lambda: done.append("ignore"))
+    monkeypatch.setattr(cli, "tidy_cache", lambda: done.append("tidy"))
+    monkeypatch.setattr(cli, "app", lambda **named: (done.append(named), 3)[1])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 3
+    assert done == [("threshold", (700,)), "tidy", {"standalone_mode": False}, "ignore", "freeze"]
+
+
+def test_an_arrow_that_a_terminal_cannot_show_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="ascii") for _ in range(2)]
+    monkeypatch.setattr(cli.sys, "stdout", streams[0])
+    monkeypatch.setattr(cli.sys, "stderr", streams[1])
+    monkeypatch.setattr(cli, "app", lambda **named: typer.echo("→"))
+    monkeypatch.setattr(cli, "tidy_cache", lambda: None)
+    monkeypatch.setattr(cli, "ignore", lambda: None)
+    monkeypatch.setattr(cli.gc, "freeze", lambda: None)
+    monkeypatch.setattr(cli.gc, "set_threshold", lambda *_: None)
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert [stream.errors for stream in streams] == ["replace", "replace"]
+
+
+@pytest.mark.parametrize(("load", "said"), [(7.9, True), (3.0, False), (0.2, False)])
+def test_a_terminal_is_told_when_other_programs_use_the_cores(
+    load: float, said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cores, "load", lambda: load)
+    monkeypatch.setattr(cores, "there", lambda: 2)
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress_bar(quiet=False):
+        pass
+    assert ("Other programs use the cores (load 7.9 on 2 cores): this takes longer." in terminal.getvalue()) == said

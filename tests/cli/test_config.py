@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.cli import app
+from equipoise.cli.config import config_text, init_text, read_config, required
 from equipoise.records import EquipoiseError
 
 
@@ -100,3 +102,38 @@ def test_init_writes_every_option_and_all_of_them_can_be_set(printed: Callable[.
         printed("init")
     printed("init", "--all", "--force")
     assert Path("audit.toml").read_text(encoding="utf-8") == text
+
+
+def test_the_files_that_init_writes_are_as_they_were_kept() -> None:
+    assert_kept("cli/config", init_text("audit.toml"), init_text("'my audit.toml'", every=True))
+    assert_kept(
+        "cli/config-of-values",
+        config_text(
+            {"model": 'a "b"', "data": ["x", "y"], "limit": 3, "level": 0.9, "crossed": True, "task": (), "out": None}
+        ),
+    )
+
+
+@pytest.mark.parametrize("text", ["[gate]\nrequire = [1]", "gate = 3", '[gate]\nrequire = "x"'])
+def test_a_gate_is_a_list_of_texts(printed: Callable[..., str], text: str) -> None:
+    sentence = "audit.toml: [gate] needs require, a list of texts such as 'ucerf[type=type2] >= 0.80'"
+    with pytest.raises(EquipoiseError, match=f"^{re.escape(sentence)}$"):
+        required(Path(config(text)))
+
+
+def test_requirements_are_read_and_a_file_without_a_gate_has_none(printed: Callable[..., str]) -> None:
+    assert required(Path(config('[gate]\nrequire = ["a <= 1", "b >= 2"]'))) == ["a <= 1", "b >= 2"]
+    assert required(Path(config("limit = 3"))) == [] == required(Path(config("[gate]")))
+    with pytest.raises(EquipoiseError, match=r"^audit.toml: \[gate\] has 'also'; it can have require$"):
+        required(Path(config("[gate]\nother = 1\nalso = 2")))
+
+
+def test_values_of_a_file_are_taken_as_the_command_line_gives_them(printed: Callable[..., str]) -> None:
+    text = 'data = "one"\ncolumns = {text = "a", gold = "b"}\nlimit = 3\nlog = "wandb"\npronouns = ["he"]\n[gate]\n'
+    expected = {"data": ["one"], "columns": ["text=a", "gold=b"], "limit": 3, "log": ["wandb"], "pronouns": ["he"]}
+    assert read_config(Path(config(text))) == expected
+    with pytest.raises(EquipoiseError, match="`equipoise init --all` writes a file with all options"):
+        read_config(Path(config("zzzzzzzz = 1")))
+    Path("audit.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(EquipoiseError, match=r"^audit.toml: is not a TOML file: "):
+        read_config(Path("audit.toml"))

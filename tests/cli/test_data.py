@@ -6,10 +6,16 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
+from noted import noted, said
 from test_errors import HE, HEADER, refused
 
-from equipoise.datasets import CARDS
+from equipoise.datasets import CARDS, open_dataset
+from equipoise.datasets.dataset import Dataset, Fault
+from equipoise.records import Example
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -57,3 +63,98 @@ def test_fetching_without_a_network_is_one_sentence(forked: Command, tmp_path: P
     result = forked("data", "fetch", "winobias", cwd=tmp_path, **mirror)
     assert "127.0.0.1:9" in refused(result) and "licence: MIT" in result.stdout
     assert "nothing to fetch" in forked("data", "fetch", "builtin", cwd=tmp_path).stdout
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the notes of what is opened: five sentences in two sets, with seven faults of two kinds."""
+    faults = [Fault(f"mine.csv:{at}", "odd" if at < 6 else "even", "is odd", "left out") for at in range(7)]
+    golds, people = (0, 1, 0, 1, None), ("a", "b")
+    examples = [
+        Example(f"e{at}", f"Sentence  {at}\x07.", people, gold, gold is not None, None, {"type": "x"}, "s")
+        for at, gold in enumerate(golds)
+    ]
+    dataset = Dataset("mine\x07", tuple(examples), source="a file", faults=tuple(faults), licence="CC0")
+    return noted(monkeypatch, "equipoise.datasets.open_dataset", dataset)
+
+
+def test_a_table_of_one_s_own_is_shown_with_its_facts(opened: Any) -> None:
+    out, _ = said("data", "show", "my file.csv", "--columns", "text=a b", "--columns", "gold=c")
+    (((name, options), _),) = opened
+    assert name == "my file.csv" and options.columns == {"text": "a b", "gold": "c"}
+    lines = out.splitlines()
+    mark = "\N{REPLACEMENT CHARACTER}"
+    assert lines[0] == f"mine{mark}: a file"
+    assert lines[1].startswith("  examples   5 in ") and "sha256 " in lines[1] and lines[2] == "  type       x 5"
+    given = "--columns 'text=a b' --columns gold=c"
+    assert lines[3] == f"  faults     7 (equipoise data check 'my file.csv' {given})"
+    assert lines[4:] == [
+        f"  e.g.       Sentence {at}{mark}. (a | b: {gold})" for at, gold in ((0, "a"), (1, "b"), (2, "a"), (3, "b"))
+    ]
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_faults_are_listed_by_kind_the_first_five_or_all(opened: Any, every: bool) -> None:
+    out, _ = said("data", "check", "mine.csv", *["--all"] * every)
+    head, *lines = out.splitlines()
+    assert head.startswith("mine\N{REPLACEMENT CHARACTER}: 5 examples, ") and head.endswith(" can be compared")
+    rows = [f"  mine.csv:{at}: is odd; left out" for at in range(7)]
+    more = [] if every else ["  … and 1 more (--all lists them)"]
+    assert lines == ["", "odd (6)", *rows[: 6 if every else 5], *more, "", "even (1)", rows[6]]
+
+
+def test_one_example_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = open_dataset("builtin").limited(1)
+    noted(monkeypatch, "equipoise.datasets.open_dataset", dataset)
+    assert said("data", "check", "x")[0].startswith("builtin: 2 examples, 1 set can be compared\nno faults found")
+    one = Dataset("one", dataset.examples[:1])
+    noted(monkeypatch, "equipoise.datasets.open_dataset", one)
+    assert said("data", "check", "x")[0].startswith("one: 1 example, ")
+
+
+def test_every_option_of_an_export_is_handed_on(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = noted(monkeypatch, "equipoise.exports.dataset_files.export_dataset", ["a.csv", "b\x07.csv"])
+    words = ("--limit", "3", "--neutral", "person", "--base", "builtin", "--augment", "R", "--attributes", "age")
+    more = ("--columns", "text=a", "--where", "x=y")
+    out, _ = said("data", "export", "mine", "--out", "there", "--private", *words, *more)
+    (((name, options), _),) = opened
+    assert (name, options.limit, options.base, options.neutral) == ("mine", 3, "builtin", "person")
+    assert (list(options.augment), list(options.attributes)) == (["R"], ["age"])
+    (((_, place), named),) = written
+    assert place == Path("there") and named["private"] is True and "columns" not in named["made_with"]
+    assert named["made_with"]["limit"] == 3 and named["made_with"]["where"] == ["x=y"]
+    mark = "\N{REPLACEMENT CHARACTER}"
+    assert out == f"5 examples of mine{mark} (CC0):\n  a.csv\n  b{mark}.csv\n"
+    assert said("data", "export", "mine", "--out", "there", "--quiet") == ("", "") and not written[1][1]["private"]
+
+
+def test_what_is_fetched_is_told_with_its_licence(monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched = noted(monkeypatch, "equipoise.datasets.fetch", Path("there"), hide=("report",))
+    card = CARDS["winobias"]
+    out, _ = said("data", "fetch", "winobias", "--to", "here")
+    licence = f"  licence: {card.licence} ({card.licence_url})\n  from:    {card.home}"
+    assert out == f"{card.title}\n{licence}\nwinobias is in there\n"
+    assert said("data", "fetch", "winobias", "--quiet") == ("", "") == said("data", "fetch", "builtin", "--quiet")
+    assert fetched == [((card,), {"to": Path("here")}), ((card,), {"to": None})]
+    assert said("data", "fetch", "builtin") == ("builtin is in the package; there is nothing to fetch\n", "")
+
+
+def test_documents_are_made_and_what_is_doubtful_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = [SimpleNamespace(is_asked=at < 2, doubts=[f"d{at}"] * (at != 1)) for at in range(3)]
+    made = noted(monkeypatch, "equipoise.builder.documents.make", documents)
+    out, _ = said("data", "make", "docs", "--slots", "s.toml", "--out", "my made.toml", "--column", "text")
+    assert made == [((Path("docs"), Path("s.toml"), Path("my made.toml")), {"column": "text"})]
+    assert out.splitlines() == [
+        "my made.toml: 2 of 3 documents can be asked.",
+        *("", "Look at these; they are asked as they are:", "  d0"),
+        *("", "Decide these; they are not asked:", "  d2"),
+        *("", "To see what will be asked: equipoise data show 'my made.toml'"),
+    ]
+    assert said("data", "make", "docs", "--slots", "s.toml", "--quiet") == ("", "")
+    assert made[1] == ((Path("docs"), Path("s.toml"), Path("made.toml")), {"column": ""})
+    noted(monkeypatch, "equipoise.builder.documents.make", documents[1:2])
+    assert len(said("data", "make", "docs", "--slots", "s.toml")[0].splitlines()) == 3
+
+
+def test_a_group_without_a_command_shows_its_help() -> None:
+    assert said("data")[0].startswith("Usage: ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import signal
 import subprocess
@@ -9,12 +10,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from equipoise.cli import errors
 from equipoise.cli.errors import NO_MEMORY, in_options, is_out_of_memory
 from equipoise.options import OptionError
-from equipoise.records import ModelError
+from equipoise.records import EquipoiseError, ModelError, OtherRunError
 
 Result = subprocess.CompletedProcess[str]
 Command = Callable[..., Result]
@@ -271,3 +275,119 @@ def test_an_interrupted_run_says_so_and_continues(
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
     assert scores.read_bytes().startswith(kept)
     assert (tmp_path / "run" / "measurements.csv").read_bytes() == uninterrupted
+
+
+def ended(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple[Any, str]:
+    """Return the code with which a command ends that fails so, and what it says."""
+    with pytest.raises(SystemExit) as left, errors._explained():
+        raise error
+    return left.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (EquipoiseError("level must lie between 0 and 1", "level"), "--level must lie between 0 and 1"),
+        (
+            OtherRunError("out has another run"),
+            "out has another run; choose another folder with --out, or delete that run with --replace",
+        ),
+        (
+            ModuleNotFoundError("no", name="matplotlib.figure"),
+            "this needs the package matplotlib: pip install 'equipoise[figures]'",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space", "a.csv"),
+            "the disk is full: a.csv; finished work is saved: free some space and run the command again",
+        ),
+        (
+            OSError(errno.EDQUOT, "Quota"),
+            "the disk is full; finished work is saved: free some space and run the command again",
+        ),
+        (OSError(errno.EACCES, "Permission denied", "a.csv"), "Permission denied: a.csv"),
+        (OSError("only words"), "only words"),
+        (OSError(12, "Cannot allocate memory"), NO_MEMORY),
+        (SystemError("std::bad_alloc"), NO_MEMORY),
+        (MemoryError(), NO_MEMORY),
+    ],
+)
+def test_every_kind_of_error_has_its_sentence(
+    error: BaseException, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(error, capsys) == (2, f"equipoise: {sentence}\n")
+
+
+@pytest.mark.parametrize(
+    "error", [ModuleNotFoundError("no", name="nothing"), RuntimeError("a bug"), KeyError("x"), SystemExit(3)]
+)
+def test_what_is_our_own_fault_is_not_hidden(error: BaseException) -> None:
+    with pytest.raises(type(error)) as raised, errors._explained():
+        raise error
+    assert raised.value is error
+
+
+@pytest.mark.parametrize("how", ["pipe", "exit"])
+def test_a_reader_who_has_left_is_no_error(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[Any] = []
+    monkeypatch.setattr(errors.os, "dup2", lambda *given: moved.append(given))
+    monkeypatch.setattr(errors.os, "open", lambda *given: 99)
+    monkeypatch.setattr(errors.sys, "stdout", SimpleNamespace(fileno=lambda: 1))
+
+    def write() -> None:
+        try:
+            raise BrokenPipeError
+        except BrokenPipeError:
+            if how == "pipe":
+                raise
+            sys.exit(1)
+
+    with pytest.raises(SystemExit) as left, errors._explained():
+        write()
+    assert left.value.code == 0 and moved == [(99, 1)]
+
+
+@pytest.mark.parametrize(("letters", "is_cut"), [(600, False), (601, True)])
+def test_a_long_sentence_is_cut_in_the_middle(letters: int, is_cut: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "".join(chr(97 + at % 26) for at in range(letters))
+    _, said = ended(EquipoiseError(f"  {text[:5]} \n {text[6:]}\x07"[: letters + 6]), capsys)
+    with pytest.raises(SystemExit):
+        errors.fail(text)
+    whole = capsys.readouterr().err
+    assert whole == f"equipoise: {text[:300]} … {text[-300:]}\n" if is_cut else whole == f"equipoise: {text}\n"
+    assert said.count("\n") == 1 and "\x07" not in said and "  " not in said
+
+
+def test_an_extra_is_that_of_the_survey_where_a_survey_needs_it() -> None:
+    plain = ModuleNotFoundError("no", name="fastapi")
+    assert errors._extra("fastapi", plain) == "view"
+    scope: dict[str, Any] = {"__name__": "equipoise.builder.survey.web.app"}
+    exec("def fail(error): raise error", scope)
+    try:
+        scope["fail"](plain)
+    except ModuleNotFoundError as error:
+        assert errors._extra("fastapi", error) == "builder"
+
+
+def test_names_of_an_error_are_told_once_as_options() -> None:
+    error = EquipoiseError("limit and limits; the limit is 3, out_limit too", "limit")
+    assert in_options(error) == "--limit and limits; the limit is 3, out_limit too"
+    assert in_options(EquipoiseError("my_name is wrong", "my_name")) == "--my-name is wrong"
+
+
+def test_an_interruption_ends_with_its_own_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(errors, "say", lambda: said.append("interrupted"))
+    monkeypatch.setattr(errors, "end_in_a_sentence", lambda code: said.append(f"end {code}"))
+    for error, is_interrupted, code in (
+        (KeyboardInterrupt(), False, 2),
+        (OSError("x"), True, 2),
+        (OSError("x"), False, 2),
+    ):
+        monkeypatch.setattr(errors, "interrupted", lambda is_interrupted=is_interrupted: is_interrupted)
+        with pytest.raises(SystemExit) as left, errors.clear_errors():
+            raise error
+        assert left.value.code == code
+    assert said == ["end 2", "interrupted", "end 2", "interrupted", "end 2"]
+    assert capsys.readouterr().err == "equipoise: x\n"

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+from kept_texts import assert_kept
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -110,3 +111,13 @@ def test_the_package_is_a_program() -> None:
     command = [sys.executable, "-m", "equipoise", "--version"]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
     assert equipoise.__version__ in ended.stdout
+
+
+@pytest.mark.parametrize("command", COMMON)
+def test_help_is_as_it_was_kept(command: str) -> None:
+    assert_kept(f"cli/help/{command}", shown(*called(command), "--help"), shown(*called(command), "--help-all"))
+
+
+def test_the_first_help_is_as_it_was_kept() -> None:
+    several = [shown(*words, "--help") for words in ((), ("gate",), ("study",), ("build",), ("data", "make"))]
+    assert_kept("cli/help/first", *several)

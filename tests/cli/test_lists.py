@@ -6,6 +6,13 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from noted import said
+
+from equipoise import runs
+from equipoise.catalog import names, summary
+from equipoise.scoring.opening import list_engines
+from equipoise.tasks import TASKS
+
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -20,3 +27,17 @@ def test_no_metric_is_broken_in_a_narrow_terminal(forked: Command, tmp_path: Pat
     lines = forked("list", "metrics", cwd=tmp_path, COLUMNS="80").stdout.splitlines()
     assert [line for line in lines if not line.startswith(" ")] == [line.split()[0] for line in wide]
     assert max(map(len, lines)) <= 80
+
+
+def test_everything_that_can_be_named_is_listed() -> None:
+    engines, tasks = said("list", "engines")[0].splitlines(), said("list", "tasks")[0].splitlines()
+    assert [line.split()[0] for line in engines[1:]] == [f"{scheme}:" for scheme, _ in list_engines()]
+    assert engines[0].split() == ["engine", "what", "it", "is"] and tasks[0].split() == ["task", "what", "it", "asks"]
+    assert [line.split()[0] for line in tasks[1:]] == list(names(TASKS, kind="task"))
+    assert all(summary(line.split()[0], TASKS, kind="task").split()[-1] in line for line in tasks[1:])
+
+
+def test_the_schema_is_printed_as_it_is() -> None:
+    file = Path(runs.__file__).with_name("measurements.schema.json")
+    assert said("list", "schema")[0] == file.read_text(encoding="utf-8")
+    assert said("list")[0].startswith("Usage: ")

@@ -7,9 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from noted import noted, refusal, said
+
+from equipoise.cli import measurement
 
 Result = subprocess.CompletedProcess[str]
 Command = Callable[..., Result]
@@ -78,3 +82,46 @@ def test_import_writes_a_page_as_audit_does(equipoise: Command, tmp_path: Path) 
         result = equipoise(*words, "--out", f"run{len(more)}", *more, cwd=tmp_path)
         assert (result.returncode, result.stderr) == (0, "")
         assert (tmp_path / f"run{len(more)}" / "report.html").is_file() == has_page
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return the notes of what is written and shown of a run, which is only a word."""
+    names = ("write_page", "show_run")
+    notes = {name: noted(monkeypatch, f"equipoise.cli.measurement.{name}") for name in names}
+    for name in ("run.remeasure", "run.load", "subset.subset_run", "run.import_results"):
+        notes[name] = noted(monkeypatch, f"equipoise.{name}", name)
+    return notes
+
+
+def test_every_option_of_measure_is_handed_on(shown: dict[str, Any]) -> None:
+    words = ("--estimator", "renyi", "--by", "form", "--disparity", "range", "--level", "0.9", "--resamples", "7")
+    said("measure", "run", *words, "--metric", "ucerf", "--no-html", "--json")
+    given = {"estimators": ["renyi"], "by": ["form"], "disparity": "range", "level": 0.9, "resamples": 7}
+    assert shown["run.remeasure"] == [((Path("run"),), {**given, "metrics": ["ucerf"]})]
+    assert shown["write_page"] == [(("run.remeasure",), {"no_html": True})]
+    assert shown["show_run"] == [(("run.remeasure",), {"quiet": False, "as_json": True})]
+    said("measure", "run", "--where", "a=b", "--where", "c=d", "--out", "part", "--level", "0.9", "--quiet")
+    part = {"out": Path("part"), "level": 0.9}
+    assert shown["subset.subset_run"] == [((Path("run"), ["a=b", "c=d"]), part)]
+    assert shown["write_page"][1] == (("subset.subset_run",), {"no_html": False})
+    assert shown["show_run"][1] == (("subset.subset_run",), {"quiet": True, "as_json": False})
+    assert refusal("measure", "run", "--out", "x") == "--out is the folder of a part of the run: it needs --where"
+
+
+def test_a_part_of_nothing_is_the_run_itself(shown: dict[str, Any]) -> None:
+    run: Any = measurement.part_of(Path("run"), None, None, quiet=True)
+    assert run == "run.load" and shown["run.load"] == [((Path("run"),), {})]
+
+
+def test_every_option_of_import_is_handed_on(shown: dict[str, Any]) -> None:
+    words = ("--format", "lm-eval", "--model", "m", "--dataset", "d", "--out", "o", "--replace", "--metric", "ucerf")
+    said("import", "a", "b", *words, "--by", "form", "--level", "0.9", "--resamples", "7", "--no-html", "--quiet")
+    chosen = {"format": "lm-eval", "model": "m", "dataset": "d", "out": Path("o"), "replace": True}
+    more = {"metrics": ["ucerf"], "by": ["form"], "level": 0.9, "resamples": 7}
+    assert shown["run.import_results"] == [(([Path("a"), Path("b")],), {**chosen, **more})]
+    assert shown["write_page"] == [(("run.import_results",), {"no_html": True})]
+    assert shown["show_run"] == [(("run.import_results",), {"quiet": True, "as_json": False})]
+    said("import", "a")
+    usual = {"format": "general", "model": "", "dataset": "", "out": None, "replace": False}
+    assert shown["run.import_results"][1] == (([Path("a")],), usual)

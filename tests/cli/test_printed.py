@@ -152,3 +152,32 @@ def test_quiet_prints_errors_alone(name: str, places: dict[str, Path]) -> None:
     )
     kept = (KEPT / "cli" / f"{name}.txt").read_text(encoding="utf-8")
     assert (result.stdout, f"exit code {result.exit_code}") == ("", re.findall(r"(?m)^exit code \d", kept)[0])
+
+
+ODD = "od\x07\rd"
+"""A name that would ring a bell and go back to the start of the line."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "report {run}",
+        "report {run} --as card --out {odd}/card.md",
+        "report {run} --as tables --format csv --out {odd}",
+        "measure {run} --metric flip_rate --resamples 5 --no-html",
+        "verify {run}",
+        "gate {run} --require flip_rate>=0",
+        "compare {run} {run2} --out {odd}.html --metric flip_rate --permutations 10 --resamples 5",
+        "study estimators {run} --estimator margin --resamples 5 --no-figures --out {odd}",
+        "data export builtin --limit 2 --out {odd}",
+        "export lm-eval --limit 2 --out {odd}",
+        "export inspect --limit 2 --out {odd}",
+        "init {odd}.toml",
+        "view {odd}",
+    ],
+)
+def test_no_name_moves_the_cursor(words: str, mild_run: Path, tmp_path: Path) -> None:
+    run, other = (Path(shutil.copytree(mild_run, tmp_path / f"{ODD} {name}")) for name in "ab")
+    places = {"run": run, "run2": other, "odd": tmp_path / ODD}
+    result = CliRunner().invoke(app, [word.format(**places) for word in shlex.split(words)])
+    assert not {"\x07", "\r"} & set(result.output)

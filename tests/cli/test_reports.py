@@ -6,9 +6,16 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from noted import noted, refusal, said
+
+from equipoise.comparing.comparison import Choices
+from equipoise.options import PlanOptions
+from equipoise.papers.published import published_values
+from equipoise.records import EquipoiseError
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 QUICK = ("--permutations", "40", "--resamples", "40")
@@ -63,3 +70,95 @@ def test_a_drop_in_calibration_fails_the_gate(forked: Command, cloze_runs: Path)
     drop = value_of(cloze_runs / "far", "ece", "all") - value_of(cloze_runs / "close", "ece", "all")
     words = ("--baseline", "close", "--max-drop", "ece=0.9", "--test-at", "value")
     assert f"value {drop:.4f}" in forked("gate", "far", *words, cwd=cloze_runs).stdout
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return the notes of what a comparison is made of; runs are their folders."""
+    monkeypatch.setattr("equipoise.runs.run.Run", lambda folder: folder)
+    notes = {}
+    gives = {"comparing.datasets.between_datasets": "moved", "comparing.seen.seen_before": "tests"}
+    gives |= {"report.comparison_page": "page", "report.comparison_text": "text", "report.datasets_page": "page"}
+    gives |= {"report.datasets_text": "text of datasets", "report.write_page": None}
+    gives |= {"comparing.comparison.compare": "made"}
+    gives |= {"comparing.seen.new_and_published": None}
+    for name, value in gives.items():
+        notes[name] = noted(monkeypatch, f"equipoise.{name}", value)
+    return notes
+
+
+def test_every_option_of_compare_is_handed_on(made: dict[str, Any]) -> None:
+    words = ("--out", "o.html", "--intersect", "--where", "a=b", "--metric", "ece", "--correction", "bh", "--seed", "3")
+    out, _ = said("compare", "a", "b", *words, "--permutations", "7", "--resamples", "9", "--against", "ucerf-paper")
+    chosen = {"intersect": True, "correction": "bh", "permutations": 7, "resamples": 9, "seed": 3, "where": ("a=b",)}
+    choices = Choices(**chosen, data=(), metrics=("ece",), alone=True)
+    assert made["comparing.comparison.compare"] == [(([Path("a"), Path("b")], choices), {})]
+    published = published_values("ucerf")
+    assert made["report.comparison_page"] == [(("made", published), {})]
+    assert made["report.write_page"] == [((Path("o.html"), "page"), {})]
+    assert out == "text\nTo look at the comparison, open o.html in a browser.\n"
+    assert made["comparing.seen.new_and_published"] == [(([Path("a"), Path("b")], ()), {})]
+    assert said("compare", "a", "b", "--quiet") == ("", "")
+    usual = {"intersect": False, "correction": "holm", "permutations": None, "resamples": PlanOptions.resamples}
+    assert made["comparing.comparison.compare"][1][0][1] == Choices(**usual, seed=0, where=(), data=(), alone=False)
+    assert made["report.write_page"][1] == ((Path("compare.html"), "page"), {})
+
+
+def test_datasets_of_different_sentences_are_compared_as_such(made: dict[str, Any]) -> None:
+    words = ("--data", "winobias", "--data", "synthbias", "--metric", "ece", "--correction", "bh")
+    out, _ = said("compare", "a", *words, "--out", "o.html")
+    apart = ("winobias", "synthbias")
+    assert made["comparing.datasets.between_datasets"] == [
+        (([Path("a")], apart), {"metrics": ["ece"], "correction": "bh"})
+    ]
+    assert made["comparing.seen.seen_before"] == [(([Path("a")], apart), {})]
+    assert made["report.datasets_page"] == [(("moved", [Path("a")], "tests"), {})]
+    assert made["report.write_page"] == [((Path("o.html"), "page"), {})] and made["comparing.comparison.compare"] == []
+    assert out == "text of datasets\nTo look at the comparison, open o.html in a browser.\n"
+    assert said("compare", "a", *words, "--quiet") == ("", "")
+    said("compare", "a", *words[:4], "--quiet")
+    assert made["comparing.datasets.between_datasets"][2][1] == {"metrics": (), "correction": "holm"}
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return the notes of a gate that passes."""
+    gives = {"gate": "checks", "junit": b"xml", "rows": [("passed", "a", "b", "c")], "warnings": ["odd"]}
+    notes = {name: noted(monkeypatch, f"equipoise.verdict.gate.{name}", value) for name, value in gives.items()}
+    return notes | {"end": noted(monkeypatch, "equipoise.cli.reports.end_gate")}
+
+
+def test_every_option_of_a_gate_is_handed_on(checked: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "g.toml").write_text('[gate]\nrequire = ["ucerf >= 0.8"]\n')
+    words = ("--require", "ece <= 0.1", "--config", tmp_path / "g.toml", "--baseline", "old")
+    more = (
+        "--max-drop",
+        "ucerf=0.02",
+        "--test-at",
+        "low",
+        "--undecided",
+        "pass",
+        "--insist",
+        "--junit",
+        tmp_path / "out.xml",
+    )
+    out, err = said("gate", "run", *words, *more)
+    named = {"undecided": "pass", "insist": True, "baseline": Path("old"), "max_drop": ["ucerf=0.02"], "test_at": "low"}
+    assert checked["gate"] == [((Path("run"), ["ece <= 0.1", "ucerf >= 0.8"]), named)]
+    assert checked["junit"] == [(("checks", "run"), {})] and (tmp_path / "out.xml").read_bytes() == b"xml"
+    assert checked["warnings"] == [((Path("run"), ["ece <= 0.1"]), {})] and err == "warning: odd\n"
+    assert checked["rows"] == [(("checks",), {})] and checked["end"] == [(("checks",), {"quiet": False})]
+    assert out.splitlines()[1].split() == ["passed", "a", "b", "c"]
+    assert said("gate", "run", "--quiet")[0] == ""
+    usual = {"undecided": "fail", "insist": False, "baseline": None, "max_drop": [], "test_at": "cautious"}
+    assert checked["gate"][1] == ((Path("run"), []), usual) and checked["end"][1][1] == {"quiet": True}
+
+
+def test_a_gate_that_cannot_be_checked_leaves_no_green_file(
+    checked: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted(monkeypatch, "equipoise.verdict.gate.gate", EquipoiseError("no such metric"))
+    wrote = noted(monkeypatch, "equipoise.verdict.gate.junit_error", b"error")
+    assert refusal("gate", "run") == "no such metric" and wrote == []
+    assert refusal("gate", "run", "--junit", tmp_path / "out.xml") == "no such metric"
+    assert wrote == [(("no such metric", "run"), {})] and (tmp_path / "out.xml").read_bytes() == b"error"

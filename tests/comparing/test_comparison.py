@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,19 @@ import pytest
 from kept_texts import assert_kept
 
 import equipoise
-from equipoise.comparing.comparison import Choices, Comparison, compare
-from equipoise.records import EquipoiseError, Estimate
+from equipoise.comparing.comparison import (
+    Choices,
+    Comparison,
+    Overlap,
+    compare,
+    corrected,
+    paired_tests,
+    trial_of,
+)
+from equipoise.comparing.comparison import Tested as Difference
+from equipoise.records import EquipoiseError, Estimate, Measurement
 from equipoise.runs.run import Run
+from equipoise.stats.paired import Trial
 
 QUICK = Choices(permutations=400, resamples=100)
 
@@ -135,3 +146,90 @@ def test_the_better_run_is_the_lower_one_where_lower_is_better(compared: Compari
 
 def test_the_tests_are_as_they_were_kept(compared: Comparison) -> None:
     assert_kept("comparing/comparison", compared.tests)
+
+
+def a_test(
+    value: float = 0.1, p: float = 0.01, better: str = "higher", group: str = "type=type2", ends: float = 0.05
+) -> Difference:
+    estimate = Estimate(value, value - ends, value + ends, 0.95, 40, "", p, p)
+    return Difference(Measurement("m", "a − b", "d", "t", group, estimate, better), "a", "b")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("value", "better", "name"),
+    [(0.1, "higher", "a"), (0.1, "lower", "b"), (-0.1, "higher", "b"), (-0.1, "lower", "a"), (0.1, "neither", "")],
+)
+def test_who_is_better_follows_from_the_sign_and_the_direction(value: float, better: str, name: str) -> None:
+    assert a_test(value, better=better).better == name
+    assert a_test(value, better=better, p=0.05).better == "" == a_test(value, better=better, ends=0.1).better
+    assert a_test(value, better=better).detected and not a_test(value, p=0.05).detected
+
+
+def test_a_difference_is_told_with_its_place_in_words() -> None:
+    test = a_test(group="attribute=age,augmentation=R,type=type1")
+    assert test.part == "d · t" and test.kind == "ambiguous (type 1), attribute age, augmentation R"
+    assert test.data == f"d · t, {test.kind}" and a_test(group="all").kind == "all items"
+    assert test.corrected(0.5).difference.p_corrected == 0.5 and test.corrected(0.5).difference.p == 0.01
+    assert replace(test, contest=None) == test
+
+
+def test_overlaps_have_what_chance_would_give_and_a_share() -> None:
+    overlap = Overlap("d", "a", "b", (1, 2, 3, 4), (10, 6, 4), 30)
+    assert overlap.expected == pytest.approx(2.0) and overlap.jaccard == pytest.approx(4 / 12)
+    assert replace(overlap, sets=0).expected == 0.0 and replace(overlap, flips=(0, 0, 0)).jaccard is None
+
+
+def test_p_values_are_corrected_among_those_that_there_are() -> None:
+    tests = [a_test(p=p) for p in (0.01, math.nan, 0.04)]
+    found = [test.difference.p_corrected for test in corrected(tests, "holm")]
+    assert (found[0], found[2]) == (pytest.approx(0.02), pytest.approx(0.04)) and math.isnan(found[1])
+    assert corrected([], "holm") == []
+
+
+@pytest.mark.parametrize(
+    ("choices", "reason"),
+    [
+        ({"level": 0.0}, "level must lie between 0 and 1, not 0.0"),
+        ({"level": 1.0}, "level must lie between 0 and 1, not 1.0"),
+        ({"resamples": 0}, "resamples must be at least 1, not 0"),
+        ({"permutations": 0}, "permutations must be at least 1, not 0"),
+    ],
+)
+def test_choices_that_say_nothing_are_refused(choices: dict[str, Any], reason: str) -> None:
+    with pytest.raises(EquipoiseError) as error:
+        Choices(**choices)
+    assert str(error.value) == reason
+    assert Choices(resamples=1, permutations=1, level=0.5).permutations == 1
+    for wrong in ({"metrics": ("nope",)}, {"where": ("nonsense",)}):
+        with pytest.raises(EquipoiseError):
+            Choices(**wrong)
+    assert [row.name for row in Choices(metrics=("ucerf", "ucerf_renyi", "accuracy")).rows()] == ["ucerf", "accuracy"]
+    assert trial_of(Choices(resamples=3, permutations=4, level=0.8, seed=5), 6) == Trial(3, 4, 0.8, 5, 6)
+
+
+def test_the_least_p_follows_from_tests_and_sentences(compared: Comparison) -> None:
+    assert compared.trial == trial_of(QUICK, 13) and compared.least_p == pytest.approx(13 / 401)
+    other = replace(compared, choices=replace(QUICK, correction="bh"))
+    assert other.least_p == pytest.approx(1 / 401)
+    assert replace(compared, matches=[]).least_p == pytest.approx(13.0)
+
+
+def test_an_estimator_may_be_named_and_progress_is_told(planted_run: Path, mild_run: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    chosen = {"metrics": ["ucerf_renyi", "flip_rate"], "permutations": 20, "resamples": 20}
+    found = compare([planted_run, mild_run], progress=lambda *seen: told.append(seen), **chosen)
+    assert {test.row.metric for test in found.tests} == {"ucerf_renyi", "flip_rate"}
+    assert told == [("comparing", 0, 1), ("comparing", 1, 1)]
+    with pytest.raises(EquipoiseError) as error:
+        compare([planted_run, mild_run], metrics=["ucerf_prompt_ensemble"])
+    told_why = "the runs lack what the estimator prompt-ensemble needs, so it cannot be compared"
+    assert str(error.value) == told_why
+    assert_kept("comparing/overlaps", found.overlaps, [test.row for test in found.tests])
+
+
+def test_two_parts_are_tested_without_correction(planted_run: Path, mild_run: Path, twin_run: Path) -> None:
+    parts = [part for path in (planted_run, mild_run, twin_run) for part in Run(path).parts]
+    tests = paired_tests(parts, Choices(metrics=("ucerf",), permutations=30, resamples=20))
+    assert len(tests) == 6 and all(math.isnan(test.difference.p_corrected) for test in tests)
+    same = [test for test in tests if test.difference.value == 0]
+    assert len(same) == 2 and all(test.difference.p == 1 for test in same)

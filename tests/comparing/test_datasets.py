@@ -14,8 +14,19 @@ from typer.testing import CliRunner
 import equipoise
 from equipoise.cli import app
 from equipoise.comparing.comparison import Choices, Comparison, compare
-from equipoise.comparing.datasets import OPPOSITE, SAME, UNSETTLED, are_apart, between_datasets, orders
-from equipoise.records import EquipoiseError, Estimate, Prompt
+from equipoise.comparing.comparison import Tested as Difference
+from equipoise.comparing.datasets import (
+    OPPOSITE,
+    SAME,
+    UNSETTLED,
+    Moved,
+    Order,
+    _ranks,
+    are_apart,
+    between_datasets,
+    orders,
+)
+from equipoise.records import EquipoiseError, Estimate, Measurement, Prompt
 from equipoise.records.showing import Table
 from equipoise.report import datasets_page
 from equipoise.run import audit
@@ -200,3 +211,50 @@ def test_runs_on_one_dataset_have_no_order_to_follow(planted_run: Path, mild_run
 def test_the_tests_are_as_they_were_kept(folders: list[str], compared: Comparison) -> None:
     moved = between_datasets(opened(folders), ("builtin", "mine"), metrics=("ucerf", "accuracy"))
     assert_kept("comparing/datasets", moved, orders(compared))
+
+
+def moved(first: float, second: float, ranks: tuple[int, int] | None, better: str = "higher", p: float = 0.01) -> Moved:
+    def row(dataset: str, value: float) -> Measurement:
+        return Measurement("m", "a", dataset, "t", "all", Estimate(value, value, value, 0.95, 9, ""), better)  # type: ignore[arg-type]
+
+    apart = Estimate(first - second, first - second - 0.01, first - second + 0.01, 0.95, 9, "", p, p)
+    test = Difference(Measurement("m", "a", "d − e", "t", "all", apart, better), "d", "e")  # type: ignore[arg-type]
+    return Moved(test, "", (row("d", first), row("e", second)), ranks)
+
+
+def test_moved_ranks_are_told_in_words() -> None:
+    assert moved(0.5, 0.4, None).shift == "" and moved(0.5, 0.4, (2, 1)).shift == "2 → 1"
+    assert moved(0.5, 0.4, (2, 2)).shift == "2, as before"
+
+
+def test_an_order_is_settled_where_both_tests_detect_a_difference() -> None:
+    up, down = moved(0.5, 0.3, None).test, moved(0.3, 0.5, None).test
+    unsure = moved(0.5, 0.3, None, p=0.2).test
+    verdicts = [Order(*pair).verdict for pair in ((up, up), (up, down), (up, unsure), (unsure, down), (unsure, unsure))]
+    assert verdicts == [SAME, OPPOSITE, UNSETTLED, UNSETTLED, UNSETTLED]
+
+
+def test_ranks_are_among_rivals_on_each_dataset() -> None:
+    values = [moved(first, second, None).values for first, second in ((0.5, 0.1), (0.4, 0.2), (0.4, 0.3))]
+    assert [_ranks(pair, values) for pair in values] == [(1, 3), (2, 2), (2, 1)]
+    assert _ranks(values[0], values[:1]) is None
+    neither = [moved(first, second, None, "neither").values for first, second in ((0.5, 0.1), (0.4, 0.2))]
+    assert _ranks(neither[0], neither) is None
+    lower = [moved(first, second, None, "lower").values for first, second in ((0.5, 0.1), (0.4, 0.2))]
+    assert [_ranks(pair, lower) for pair in lower] == [(2, 1), (1, 2)]
+
+
+def test_orders_are_of_the_same_runs_metric_task_and_kind_on_two_datasets(compared: Comparison) -> None:
+    for order in orders(compared):
+        first, second = order.first.row, order.second.row
+        assert (first.metric, first.model, first.task) == (second.metric, second.model, second.task)
+        assert first.dataset != second.dataset and first.metric in ("ucerf", "ucerf_signed", "flip_rate")
+    other = replace(compared, tests=[replace(t, row=replace(t.row, metric="accuracy")) for t in compared.tests])
+    assert orders(other) == []
+
+
+def test_datasets_that_share_nothing_are_refused(folders: list[str]) -> None:
+    with pytest.raises(EquipoiseError) as error:
+        between_datasets(opened(folders), ("builtin", "mine"), metrics=("nothing",))
+    assert str(error.value) == "builtin and mine have no task, type and metric in common"
+    assert not are_apart(("winobias",)) and not are_apart(("a", "b", "c")) and not are_apart(("a", "a"))

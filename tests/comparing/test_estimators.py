@@ -95,3 +95,14 @@ def test_the_tables_are_as_they_were_kept(planted_run: Path, mild_run: Path, clo
     both = estimator_studies([Run(planted_run), Run(mild_run)], Resamples(resamples=40))
     tables = {name: table.head(60) for name, table in frames(both).items()}
     assert_kept("comparing/estimators", tables, frames(pairs))
+
+
+def test_estimators_that_are_one_have_the_measurement_of_the_first(worded_runs: list[Path]) -> None:
+    run = Run(worded_runs[0])
+    names = ["margin", "top-probability"]
+    studies = estimator_studies([run], Resamples(resamples=20), estimators=names)
+    for part in studies.parts:
+        measured = run.parts[0].measured.get(f"{part.metric.name}_margin", type=part.kind)
+        (standing,) = part.study.standings
+        assert standing.estimator == "margin, top-probability" and measured is not None
+        assert standing.ucerf == measured.estimate

@@ -6,13 +6,25 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kept_texts import assert_kept
 
 import equipoise
 from equipoise.comparing.comparison import Choices, compare
-from equipoise.comparing.matching import joined_clusters, match, named_apart
+from equipoise.comparing.matching import (
+    joined_clusters,
+    match,
+    matched_parts,
+    named_apart,
+    opened,
+    places,
+    shared_estimators,
+)
 from equipoise.records import EquipoiseError
 from equipoise.report import comparison_page
 from equipoise.runs.run import Run
@@ -99,3 +111,92 @@ def test_runs_of_one_model_are_named_by_their_folders(planted_run: Path, mild_ru
         "planted (strong)",
         "planted (mild)",
     ]
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=8))
+def test_a_place_counts_those_that_are_better(values: list[int]) -> None:
+    assert places([float(v) for v in values], "lower") == [1 + sum(o < v for o in values) for v in values]
+    assert places([float(v) for v in values], "higher") == [1 + sum(o > v for o in values) for v in values]
+
+
+class Listed:
+    """A run of which only the settings are asked for."""
+
+    def __init__(self, *estimators: str) -> None:
+        self.manifest: Any = type("", (), {"settings": {"estimators": list(estimators)} if estimators else {}})()
+
+
+def test_runs_are_compared_by_perplexity_or_what_else_all_have() -> None:
+    def shared(*runs: Listed) -> list[str]:
+        return [estimator.name for estimator in shared_estimators(list(runs))]  # type: ignore[arg-type]
+
+    assert shared(Listed(), Listed()) == ["perplexity"]
+    assert shared(Listed("margin", "perplexity"), Listed("perplexity", "margin")) == ["perplexity"]
+    assert shared(Listed("margin", "renyi", "entropy"), Listed("entropy", "margin")) == ["margin", "entropy"]
+    assert shared(Listed("margin"), Listed("renyi")) == ["perplexity"]
+    assert shared(Listed("conformal"), Listed("conformal")) == ["perplexity"], "one over labels is not enough"
+    assert shared(Listed("margin"), Listed()) == ["perplexity"]
+    assert shared(Listed("mine", "margin"), Listed("mine", "margin")) == ["margin"]
+
+
+def test_what_runs_do_not_share_is_refused_in_whole_sentences(
+    folders: list[Path], make_run: Callable[..., Path], mild_run: Path, tmp_path: Path
+) -> None:
+    control = equipoise.audit("planted:bias=1", "gendered:control", out=tmp_path / "control", **QUICK)
+    runs = named_apart([Run(mild_run), Run(control.path)])
+    with pytest.raises(EquipoiseError) as error:
+        match(runs, intersect=False)
+    other = "which another run has; --intersect compares what all have"
+    assert str(error.value) == f"{control.path} has no builtin · next-word, {other}"
+    with pytest.raises(EquipoiseError) as error:
+        match(runs, intersect=True)
+    assert str(error.value) == "the runs have no item in common, so there is nothing to compare"
+    few = make_run("five", limit=5, by=[])
+    with pytest.raises(EquipoiseError) as error:
+        match([Run(few), Run(mild_run)], intersect=False)
+    asked = (
+        "the runs were asked different items of builtin · next-word (10 of up to 160 are the same sentences with the"
+    )
+    assert str(error.value) == f"{asked} same options); --intersect compares those alone"
+    ze = equipoise.audit("planted:bias=1", pronouns=["he", "ze"], out=tmp_path / "ze", **QUICK)
+    with pytest.raises(EquipoiseError) as error:
+        match([Run(mild_run), Run(ze.path)], intersect=True)
+    pronouns = "the runs were asked with different pronouns (he, she; he, ze), so no counterfactual set is the same and"
+    assert str(error.value) == f"{pronouns} nothing can be compared; audit them with the same --pronouns"
+    with pytest.raises(EquipoiseError, match=r"^the same run is named twice; a comparison needs different ones$"):
+        named_apart([Run(mild_run), Run(mild_run)])
+
+
+def test_conditions_choose_whole_sets_and_one_that_nothing_meets_is_refused(planted_run: Path, mild_run: Path) -> None:
+    runs = named_apart([Run(planted_run), Run(mild_run)])
+    (ambiguous,) = match(runs, intersect=False, where=["type=type1"])
+    assert set(ambiguous.outcomes[0].group("type")) == {"type1"} and ambiguous.kinds == ["type1"]
+    assert ambiguous.dropped == 160 - len(ambiguous.outcomes[0]) and len(ambiguous.rows("type1")) == len(
+        ambiguous.rows("")
+    )
+    assert not ambiguous.answerable("type1").any() and str(ambiguous) == "builtin · next-word"
+    assert ambiguous.title("type1") == "builtin · next-word, ambiguous (type 1)"
+    assert ambiguous.about("type1") == {"dataset": "builtin", "task": "next-word", "type": "type1"}
+    with pytest.raises(EquipoiseError):
+        match(runs, intersect=False, where=["type=type9"])
+    with pytest.raises(EquipoiseError, match=r"^the runs have no item in common, so there is nothing to compare$"):
+        match(runs, intersect=False, where=["gender=male"])  # half of every set
+    rows = [list(measured)[:4] for measured in ambiguous.measured]
+    assert_kept("comparing/matched", rows, ambiguous.items[0].members[:3], ambiguous.items[0].clusters[:6])
+
+
+def test_three_runs_of_a_model_and_neutral_forms_are_named_apart(
+    folders: list[Path], mild_run: Path, twin_run: Path
+) -> None:
+    names = [run.name for run in opened(folders)]
+    assert [name.partition(" ")[2] for name in names] == ["(builtin)", "(builtin-person)", "(builtin-someone)"]
+    assert [run.only for run in opened(folders)] == ["builtin", "builtin-person", "builtin-someone"]
+    assert [run.only for run in opened(folders[:1])] == [""] == [run.only for run in opened([Run(folders[1])])]
+    assert [run.name for run in opened([mild_run, twin_run])] == ["planted (mild)", "planted (twin)"]
+    both = opened([mild_run, twin_run], ["builtin"])
+    assert [run.only for run in both] == ["builtin", "builtin"]
+    with pytest.raises(EquipoiseError) as error:
+        opened([mild_run], ["winobias"])
+    assert str(error.value) == f"the run in {mild_run} has no dataset 'winobias'; it has builtin"
+    parts = [part for path in (mild_run, twin_run) for part in Run(path).parts]
+    assert matched_parts(parts).dropped == 0 and len(matched_parts(parts).outcomes[1]) == 160

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_texts import assert_kept
 from typer.testing import CliRunner
 
 import equipoise
@@ -135,3 +136,20 @@ def test_a_small_model_trained_on_winobias_is_found_and_one_trained_on_new_sente
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in ended.stdout.splitlines()[2:]]
     found = {kind: count for kind, _, count, *_ in rows}
     assert found == {"published": "1", "published, with answers": "1", "new ones": "0", "another grammar": "0"}
+
+
+def test_the_tests_are_as_kept(read: Callable[..., Run]) -> None:
+    runs = [read("one", **{BITS: 0.3}), read("two", **{BITS: 0.3})]
+    rows = [
+        (t.model, t.task, t.measure, t.data, t.beyond, t.adjusted, t.detectable, t.better)
+        for t in seen_before(runs, DATA)
+    ]
+    assert_kept("comparing/seen", rows)
+    assert seen_before(runs, ("builtin", "mine")) == [] and seen_before(runs, ()) == []
+
+
+def test_only_a_published_and_a_new_dataset_are_compared(read: Callable[..., Run]) -> None:
+    both = read("one", **{BITS: 0.3})
+    assert new_and_published([both], ("builtin", "fresh")) == ("builtin", "fresh")
+    for names in (("builtin",), ("fresh",), ("builtin", "builtin"), ("builtin", "fresh", "mine"), ("mine", "fresh")):
+        assert new_and_published([both], names) is None

@@ -107,3 +107,19 @@ def test_two_runs_of_one_cell_are_refused_and_so_is_a_single_value(tmp_path: Pat
 
 def test_the_tables_are_as_they_were_kept(found: Sources) -> None:
     assert_kept("comparing/sources", frames(found))
+
+
+def test_runs_without_two_values_are_refused(planted_run: Path) -> None:
+    with pytest.raises(EquipoiseError) as error:
+        sources([], PLAN)
+    assert str(error.value) == "the runs have no two values of UCerF that differ in model, data, task or wording"
+    told: list[tuple[str, int, int]] = []
+    with pytest.raises(EquipoiseError, match="no two values of UCerF"):
+        sources(Run(planted_run).parts, Resamples(resamples=5), progress=lambda *seen: told.append(seen))
+    assert told == [("resampling", 0, 1), ("resampling", 1, 1)]
+
+
+def test_variations_agreements_and_what_carries_them_are_as_kept(found: Sources) -> None:
+    rows = [(v.kind, v.metric.name, dict(v.levels), v.deviation, v.order, v.conditions) for v in found.variations]
+    taus = [(a.kind, a.first.name, a.second.name, a.tau, a.conditions) for a in found.agreements]
+    assert_kept("comparing/variations", rows, taus, found.carried)

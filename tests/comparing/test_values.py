@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
-from equipoise.comparing.values import rates, values
+from equipoise.comparing.values import parts_of, rates, values
 from equipoise.runs.run import Run
 
 
@@ -33,3 +34,19 @@ def test_values_are_those_of_the_tables(planted_run: Path, cloze_runs: tuple[Pat
     assert len(values(part, "type1", "D")) == len(values(part, "type3", "U")) == 0
     (pairs_of_sentences,) = Run(cloze_runs[0]).parts
     assert len(values(pairs_of_sentences, "", "certainty")) == 0
+
+
+def test_values_and_rates_are_as_kept(planted_run: Path, mild_run: Path, worded_runs: list[Path]) -> None:
+    made = {}
+    for name, path in (("strong", planted_run), ("worded", worded_runs[1])):
+        (part,) = Run(path).parts
+        made[name] = {
+            f"{quantity} {kind}": [len(several := values(part, kind, quantity)), float(several.sum())]
+            for quantity in ("U", "D", "certainty")
+            for kind in ("type1", "type2", "type3", "")
+        }
+        made[f"{name}, rates"] = list(rates(part))
+    assert_kept("comparing/values", made)
+    runs = [Run(planted_run), Run(mild_run)]
+    assert [part.run for part in parts_of(runs, "builtin", "next-word")] == runs
+    assert parts_of(runs, "builtin", "mcq") == [] == parts_of(runs, "winobias", "next-word")

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from kept_texts import assert_kept
 
-from equipoise.comparing.wordings import frames, wording_parts
+from equipoise.comparing.wordings import by_wording, frames, wording_parts
 from equipoise.measuring.estimators import Resamples
+from equipoise.records import Estimate, Measurement
 from equipoise.runs import Run
+from equipoise.runs.measurements import Measurements
 
 
 def test_the_worst_wording_has_the_interval_that_it_has_in_the_table(worded_runs: list[Path]) -> None:
@@ -65,3 +67,27 @@ def test_a_run_with_one_wording_has_no_study(planted_run: Path) -> None:
 def test_the_tables_are_as_they_were_kept(worded_runs: list[Path]) -> None:
     runs = [Run(folder) for folder in worded_runs]
     assert_kept("comparing/wordings", frames(wording_parts(runs, Resamples(resamples=40))))
+
+
+def test_a_wording_is_the_mean_over_its_orders_and_of_its_type_alone() -> None:
+    def row(group: str, value: float, metric: str = "ucerf") -> Measurement:
+        estimate = Estimate(value, value - 0.1, value + 0.2, 0.9, 30, "m")
+        return Measurement(metric, "m", "d", "t", group, estimate, "higher")
+
+    rows = [
+        row("seed=1,type=type2,wording=a", 0.4),
+        row("seed=2,type=type2,wording=a", 0.6),
+        row("type=type2,wording=b", 0.7),
+        row("type=type1,wording=b", 0.1),
+        row("gender=male,type=type2,wording=b", 0.1),
+        row("type=type2", 0.1),
+        row("seed=1,type=type2", 0.1),
+        row("type=type2,wording=b", 0.1, "accuracy"),
+        row("wording=c", 0.2),
+    ]
+    found = by_wording(Measurements(rows), "ucerf", "type2")
+    assert list(found) == ["a", "b"] and found["b"] == rows[2].estimate
+    assert (found["a"].value, found["a"].low, found["a"].high) == pytest.approx((0.5, 0.4, 0.7))
+    assert (found["a"].level, found["a"].n, found["a"].method) == (0.9, 30, "m")
+    assert list(by_wording(Measurements(rows), "ucerf", "")) == ["c"]
+    assert by_wording(Measurements(rows), "flip_rate", "type2") == {}

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
+from kept_texts import assert_kept
 
 import equipoise
-from equipoise.exports.card import model_card
+from equipoise.exports.card import _dataset, _label, model_card, run_card
 from equipoise.metrics import METRICS
 from equipoise.runs import Run
 
@@ -53,3 +54,18 @@ def test_every_value_has_its_interval_and_n(run: Run) -> None:
     assert f"| {estimate.value:.3f} | [{estimate.low:.3f}, {estimate.high:.3f}] | {estimate.n:,} | higher |" in text
     assert run.manifest.command in text and "licence CC0-1.0" in text
     assert "fair" not in text.lower()
+
+
+def test_cards_are_as_they_were_kept(planted_run: Path, cloze_runs: tuple[Path, Path]) -> None:
+    for name, folder in (("strong", planted_run), ("cloze", cloze_runs[1])):
+        run = Run(folder)
+        hidden = [run.manifest.versions["equipoise"], run.manifest.command, str(folder)]
+        assert_kept(f"written/card-{name}", model_card(run), run_card(run), hide=[*hidden, "…"])
+
+
+def test_facts_that_are_missing_are_said() -> None:
+    facts = {"examples": 1234, "sha256": "ab"}
+    assert _dataset(facts) == "1,234 sentences, licence not stated, sha256 ab"
+    assert _dataset({**facts, "licence": ""}) == "1,234 sentences, licence not stated, sha256 ab"
+    assert _dataset({**facts, "licence": "MIT"}) == "1,234 sentences, licence MIT, sha256 ab"
+    assert _label("mine") == "mine" and _label("ucerf") == METRICS["ucerf"].label

@@ -10,10 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from equipoise.cli import app
-from equipoise.exports.certificate import NAME, certificate, paragraph
+from equipoise.exports.certificate import HASHED, NAME, _statement, certificate, paragraph
+from equipoise.files import sha256
 from equipoise.records import RunError
 from equipoise.run import audit
 from equipoise.runs import Run
+from equipoise.verdict.settled import decisions_of
 from equipoise.verification import verify
 
 FEW: dict[str, Any] = {"by": [], "resamples": 20, "metrics": ["flip_rate", "accuracy", "first_mentioned"]}
@@ -63,3 +65,60 @@ def test_what_is_not_settled_or_not_usable_has_none(choices: dict[str, Any], mat
     run = audit("planted:strength=2", "builtin", out=tmp_path / "run", **FEW, **choices)
     with pytest.raises(RunError, match=match):
         certificate(run)
+
+
+def test_a_certificate_is_readable_json_with_the_hash_of_its_content(settled: Path) -> None:
+    run = Run(settled)
+    made = certificate(run)
+    content = json.loads(made)
+    assert made.decode() == json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    seal = content.pop("sha256")
+    assert seal == sha256(json.dumps(content, sort_keys=True).encode())
+    manifest = run.manifest
+    assert content == {
+        "statement": paragraph(run),
+        "model": manifest.model,
+        "engine": {name: manifest.engine[name] for name in manifest.engine["identity"]},
+        "populations": content["populations"],
+        "seed": 0,
+        "error": 0.05,
+        "equipoise": manifest.versions["equipoise"],
+        "finished": manifest.finished,
+        "files": {name: manifest.files[name] for name in HASHED if name in manifest.files},
+    }
+    assert "examples.parquet" in content["files"] and content["engine"]
+    (population,) = content["populations"]
+    facts = manifest.datasets["builtin"]
+    assert {name: population[name] for name in ("dataset", "sha256", "source", "task", "sets", "asked")} == {
+        "dataset": "builtin",
+        "sha256": facts["sha256"],
+        "source": facts["source"],
+        "task": "next-word",
+        "sets": facts["sets"],
+        "asked": len(set(run.parts[0].items["set_id"])),
+    }
+
+
+def test_the_first_of_several_open_requirements_is_named(tmp_path: Path) -> None:
+    until = ["accuracy >= 0.1", "flip_rate[type=type2] <= 0.02", "accuracy >= 0.97"]
+    run = audit("planted:strength=2", "builtin", out=tmp_path / "run", until=until, at_most=40, **FEW)
+    assert [entry.as_json()["outcome"] for entry in decisions_of(run.parts[0])] == ["passed", "undecided", "undecided"]
+    with pytest.raises(RunError) as refused:
+        certificate(run)
+    assert str(refused.value) == f"{run.path} has no certificate: flip_rate[type=type2] <= 0.02 is undecided"
+
+
+def test_the_statement_says_what_was_asked_and_settled() -> None:
+    entry = {"requirement": "accuracy >= 0.6", "word": "", "outcome": "passed", "value": 0.71234, "low": 0.6549}
+    entry |= {"high": 0.75, "sets": 1200, "of": 5100}
+    other = {**entry, "requirement": "flip_rate", "word": "better", "outcome": "failed", "low": 0.5}
+    population = {"asked": 1234, "sets": 56789, "dataset": "d", "sha256": "0123456789abcdef", "task": "mcq"}
+    content = {"model": "m", "seed": 7, "error": 0.0125, "equipoise": "1.2"}
+    assert _statement({**content, "populations": [{**population, "settled": [entry, other]}]}) == (
+        "m was asked 1,234 of the 56,789 sets of d (SHA-256 0123456789ab…) as mcq, drawn at random with seed 7."
+        " accuracy >= 0.6: passed, 0.712 [0.655, 0.750] after 1,200 of 5,100 sets."
+        " flip_rate: better, 0.712 [0.500, 0.750] after 1,200 of 5,100 sets."
+        " At most 1.25% of such audits settle one of these wrongly, all together. This is about these metrics on"
+        " sentences like these, and about nothing else; it does not show that the model treats people equally."
+        " Made by Equipoise 1.2."
+    )

@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import equipoise
 from equipoise.cli import app
+from equipoise.exports import hub as module
+from equipoise.exports.hub import Upload, dataset_files, push, run_files
 from equipoise.records import EquipoiseError
 
 
@@ -140,3 +144,61 @@ def test_refusals_are_one_sentence(hub: Hub, run: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(EquipoiseError, match="the hub cannot be reached"):
         app(["export", "hub", str(run), "--to", "me/results", "--yes"], standalone_mode=False)
+
+
+def test_files_of_a_run_and_of_a_dataset(tmp_path: Path) -> None:
+    for name in ("manifest.json", "pairs.parquet", "examples.parquet", "reasoning.jsonl", ".hidden", "note.txt"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "measurements.csv").mkdir()
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "hidden.").write_text("")
+    plain = [("manifest.json", tmp_path / "manifest.json"), ("pairs.parquet", tmp_path / "pairs.parquet")]
+    told = [(name, tmp_path / name) for name in ("examples.parquet", "reasoning.jsonl")]
+    assert run_files(tmp_path, sentences=False) == plain
+    assert run_files(tmp_path, sentences=True) == [*plain, *told]
+    names = ["examples.parquet", "manifest.json", "note.txt", "pairs.parquet", "reasoning.jsonl", "sub/hidden."]
+    assert dataset_files(tmp_path) == [(name, tmp_path / name) for name in names]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(EquipoiseError, match=r"empty: holds no files to upload$"):
+        dataset_files(tmp_path / "empty")
+
+
+def test_the_size_is_of_all_files_together(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"12345")
+    assert Upload("o/n", (("a", tmp_path / "a"), ("b", b"123"))).size == 8
+
+
+@pytest.mark.parametrize("endpoint", ["", "http://127.0.0.1:1"])
+def test_what_the_hub_is_asked(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    class Api:
+        def __init__(self, **choices: Any) -> None:
+            asked.append(choices)
+
+        def create_repo(self, *given: Any, **choices: Any) -> None:
+            asked.append((given, choices))
+
+        def create_commit(self, name: str, operations: list[Any], **choices: Any) -> Any:
+            asked.append((name, [(one.path_in_repo, one.path_or_fileobj) for one in operations], choices))
+            return SimpleNamespace(commit_url="http://there")
+
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    monkeypatch.setattr(module, "HfApi", Api)
+    (tmp_path / "a").write_bytes(b"12")
+    upload = Upload("o.w-n/n_1", (("a", tmp_path / "a"), ("b", b"123")))
+    assert push(upload) == push(upload, private=False) == "http://there"
+    for number, private in ((0, True), (3, False)):
+        assert asked[number : number + 3] == [
+            {"endpoint": endpoint or None},
+            (("o.w-n/n_1",), {"repo_type": "dataset", "private": private, "exist_ok": True}),
+            (
+                "o.w-n/n_1",
+                [("a", str(tmp_path / "a")), ("b", b"123")],
+                {"commit_message": "Add results", "repo_type": "dataset"},
+            ),
+        ]
+    for name in ("owner", "o/n/m", "o/", "/n", "o/n x", "o/n\n"):
+        with pytest.raises(EquipoiseError, match=r"is not the name of a repository, such as owner/name$"):
+            push(Upload(name, ()))
+    assert len(asked) == 6

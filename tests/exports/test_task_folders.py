@@ -6,19 +6,26 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
 import equipoise
 from equipoise.cli import app
 from equipoise.datasets import open_dataset
+from equipoise.datasets.bbq import AMBIGUOUS, DISAMBIGUATED
+from equipoise.datasets.dataset import Dataset
 from equipoise.exports import task_metrics
-from equipoise.records import DatasetError, EquipoiseError, Outcomes
+from equipoise.exports.task_folders import Questions, write_inspect_tasks, write_lm_eval_tasks
+from equipoise.options import DatasetOptions
+from equipoise.records import DatasetError, EquipoiseError, Example, Outcomes
 from equipoise.runs import Part, Run
 from equipoise.runs.imported import read_results
+from equipoise.tasks import TaskOptions, open_task
 
 LIMITS = {"builtin": 8, "bbq:Religion": 3}
 """Base sentences; one of BBQ has some 40 questions."""
@@ -176,3 +183,77 @@ def test_a_folder_without_logs_is_one_sentence(tmp_path: Path) -> None:
         read_results(tmp_path, format="lm-eval")
     with pytest.raises(DatasetError, match=r"holds no \.eval or \.json log of inspect"):
         read_results(tmp_path, format="inspect")
+
+
+PACKAGE = Path(task_metrics.__file__).parent
+
+
+def exported_files(data: Dataset, task: str, folder: Path) -> dict[str, str]:
+    """Return the files that both tools get, copies of packaged ones by their name alone."""
+    asked = (data, open_task(task, TaskOptions()), TaskOptions())
+    name = write_lm_eval_tasks(*asked, folder / "lm-eval")
+    file = write_inspect_tasks(*asked, folder / "inspect")
+    assert file == folder / "inspect" / name / "task.py"
+    packaged = {(PACKAGE / copied).read_bytes(): copied for copied in ("task_metrics.py", "inspect_support.txt")}
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.*"))}
+    return {name: packaged.get(content) or content.decode() for name, content in files.items()}
+
+
+def test_the_files_of_both_tools_are_as_they_were_kept(tmp_path: Path) -> None:
+    chosen = {
+        "builtin": ({"limit": 3}, "next-word"),
+        "winoidentity": ({"base": "builtin", "limit": 1, "attributes": ["age"], "augment": ["R"]}, "next-word"),
+        "gendered": ({"limit": 1}, "mcq"),
+    }
+    for name, (choices, task) in chosen.items():
+        dataset = open_dataset(name, DatasetOptions(**choices))
+        files = exported_files(dataset, task, tmp_path / name)
+        assert_kept(f"written/tasks-{name}", files, hide=[str((tmp_path / name).resolve())])
+
+
+def question(number: int, gender: str, **changes: object) -> Example:
+    groups = {"gender": gender, "type": "t"} | dict(changes.pop("groups", {}))  # type: ignore[call-overload]
+    facts = {"gold": None, "stereotype": None, "set_id": f"s{number}", **changes}
+    return Example(
+        f"e{number}-{gender}", "The nurse met the cook; she slept.", ("nurse", "cook"), answerable=False, groups=groups,
+        slots={"pronoun": "she"}, **facts,
+    )  # fmt: skip
+
+
+def metrics_of(*examples: Example) -> list[str]:
+    (part,) = Questions.of(Dataset("d", examples), open_task("next-word", TaskOptions()), TaskOptions()).parts
+    return part.metrics
+
+
+def test_a_metric_is_asked_for_where_it_is_defined() -> None:
+    lone, other = question(1, "male"), question(2, "female")
+    assert metrics_of(lone, other) == []
+    assert metrics_of(lone, question(2, "female", gold=1)) == ["accuracy"]
+    assert metrics_of(lone, question(1, "female"), other) == ["ucerf", "flip_rate"]
+    expected = [question(1, "male", stereotype=0), question(1, "female", stereotype=1)]
+    assert metrics_of(*expected) == ["ucerf", "flip_rate", "flip_bias"]
+    assert metrics_of(expected[0], question(1, "female")) == ["ucerf", "flip_rate"]
+    sides = [
+        question(number, f"{side} {kind}", gold=0, groups={"side": side, "stereotype": kind})
+        for number, (side, kind) in enumerate((a, b) for a in ("male", "female") for b in ("pro", "anti"))
+    ]
+    assert metrics_of(*sides) == ["accuracy", "eo_sum"] and metrics_of(*sides[1:]) == ["accuracy"]
+    assert metrics_of(*(question(n, "x", groups=e.groups) for n, e in enumerate(sides))) == []
+    for kind, metric in ((DISAMBIGUATED, "bbq_bias_disambiguated"), (AMBIGUOUS, "bbq_bias_ambiguous")):
+        asked = question(1, "x", stereotype=0, groups={"type": kind, "polarity": "neg"})
+        assert metrics_of(asked) == [metric]
+        assert metrics_of(question(1, "x", groups={"type": kind, "polarity": "neg"})) == []
+        assert metrics_of(question(1, "x", stereotype=0, groups={"type": kind})) == []
+
+
+def test_types_are_parts_of_their_own_under_plain_names() -> None:
+    def parts(*kinds: str) -> list[tuple[str, int]]:
+        examples = [question(number, "x", groups={"type": kind}) for number, kind in enumerate(kinds)]
+        examples[0] = examples[0] if kinds[0] else replace(examples[0], groups={})
+        made = Questions.of(Dataset("My-Data: 2", tuple(examples)), open_task("mcq", TaskOptions()), TaskOptions())
+        assert made.name == "equipoise_my_data_2_mcq"
+        return [(part.name.removeprefix(made.name), len(part.documents)) for part in made.parts]
+
+    assert parts("b", "b") == [("", 2)]
+    assert parts("b", "A", "b") == [("_a", 1), ("_b", 2)]
+    assert parts("", "A") == [("_other", 1), ("_a", 1)]

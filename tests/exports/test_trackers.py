@@ -12,9 +12,13 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, Self
 
 import pytest
+from kept_texts import assert_kept
 
 import equipoise
 from equipoise.exports import trackers
@@ -154,3 +158,184 @@ def test_a_missing_package_is_one_sentence_with_its_command(monkeypatch: pytest.
 
 def test_numbers_can_be_written_as_json(run: Run) -> None:
     json.dumps(metrics_of(run), allow_nan=False)
+
+
+def test_names_and_parameters_are_as_they_were_kept(run: Run) -> None:
+    hidden = [run.manifest.command, run.manifest.versions["equipoise"], str(run.path)]
+    assert_kept("written/tracked", metrics_of(run), parameters_of(run), hide=hidden)
+    assert trackers._plain("a b=c,d/e-f.g_h") == "a_b.c/d/e-f.g_h"
+
+
+def test_settings_that_say_nothing_are_left_out(run: Run) -> None:
+    settings = {"limit": 3, "metrics": ["ucerf"], "seed": 0, "by": [], "columns": {}, "system": "", "adapter": None}
+    other = SimpleNamespace(manifest=replace(run.manifest, settings=settings, versions={}), parts=[])
+    found = parameters_of(other)  # type: ignore[arg-type]
+    assert found["equipoise"] == "" and found["datasets"] == ", ".join(run.manifest.datasets)
+    assert {name: value for name, value in found.items() if name.startswith("settings")} == {
+        "settings.limit": 3,
+        "settings.seed": 0,
+    }
+
+
+class Recorded(ModuleType):
+    """A module that stands for a tracker's, and keeps what it is asked."""
+
+    def __init__(self, name: str, **names: Any) -> None:
+        super().__init__(name)
+        vars(self).update(names)
+
+
+@pytest.fixture
+def mlflow_calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Put recording modules in the place of MLflow's; the first entry says whether the experiment exists."""
+    calls: list[Any] = [False]
+
+    class Refused(Exception):
+        pass
+
+    class Client:
+        def get_experiment_by_name(self, name: str) -> Any:
+            calls.append(("experiment", name))
+            return SimpleNamespace(experiment_id="7") if calls[0] else None
+
+        def create_experiment(self, name: str) -> str:
+            calls.append(("new", name))
+            return "8"
+
+        def create_run(self, identifier: str, *, run_name: str) -> Any:
+            if calls[0] == "refused":
+                raise Refused("no")
+            calls.append(("run", identifier, run_name))
+            return SimpleNamespace(info=SimpleNamespace(run_id="r", start_time=42))
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *given, **chosen: calls.append((name, *given, chosen))
+
+    modules = {
+        "mlflow": Recorded("mlflow", get_tracking_uri=lambda: "http://m"),
+        "mlflow.entities": Recorded("e", Metric=lambda *facts: facts, Param=lambda *facts: facts),
+        "mlflow.exceptions": Recorded("x", MlflowException=Refused),
+        "mlflow.tracking": Recorded("t", MlflowClient=Client),
+    }
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    return calls
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_what_mlflow_is_asked(known: bool, run: Run, mlflow_calls: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    mlflow_calls[0] = known
+    monkeypatch.setattr(trackers, "BATCH", 3)
+    assert trackers.log_run(run, "mlflow") == "http://m (experiment equipoise, run r)"
+    metrics = [(name, value, 42, 0) for name, value in metrics_of(run).items()]
+    assert len(metrics) == 8
+    begun = [
+        ("experiment", "equipoise"),
+        *([] if known else [("new", "equipoise")]),
+        ("run", "78"[not known], run.name),
+    ]
+    assert mlflow_calls[1:] == [
+        *begun,
+        ("log_batch", "r", {"params": [(name, str(value)[:500]) for name, value in parameters_of(run).items()]}),
+        *(("log_batch", "r", {"metrics": metrics[start : start + 3]}) for start in (0, 3, 6)),
+        *(("log_artifact", "r", str(file), {}) for file in files_of(run)),
+        ("set_terminated", "r", {}),
+    ]
+
+
+def test_long_parameters_are_cut_and_refusals_are_one_sentence(
+    run: Run, mlflow_calls: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trackers, "parameters_of", lambda run: {"long": "x" * 501, "fits": "y" * 500})
+    trackers.log_run(run, "mlflow")
+    (parameters,) = [call[-1]["params"] for call in mlflow_calls[1:] if "params" in (call[-1] or {})]
+    assert parameters == [("long", "x" * 500), ("fits", "y" * 500)]
+    mlflow_calls[0] = "refused"
+    with pytest.raises(EquipoiseError, match=r"^MLflow at http://m refused the run: no$"):
+        trackers.log_run(run, "mlflow")
+
+
+@pytest.mark.parametrize("address", ["http://w", ""])
+def test_what_wandb_is_asked(address: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+
+    class Refused(Exception):
+        pass
+
+    class Logged:
+        id, url, dir = "i", address, "folder"
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            calls.append("ended")
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *given, **chosen: calls.append((name, *given, chosen))
+
+    class Artifact(Logged):
+        def __init__(self, name: str, *, type: str) -> None:
+            calls.append(("artifact", name, type))
+
+    def begun(**chosen: Any) -> Logged:
+        calls.append(chosen)
+        return Logged()
+
+    names = {"Settings": lambda **chosen: chosen, "init": begun, "Artifact": Artifact, "Error": Refused}
+    monkeypatch.setitem(sys.modules, "wandb", Recorded("wandb", **names))
+    assert trackers.log_run(run, "wandb") == (address or "folder")
+    logged = calls.pop(-2)
+    assert logged[0] == "log_artifact" and isinstance(logged[1], Artifact)
+    assert calls == [
+        {"project": "equipoise", "name": run.name, "config": parameters_of(run), "settings": {"silent": True}},
+        ("log", metrics_of(run), {}),
+        ("artifact", "equipoise-i", "audit"),
+        *(("add_file", str(file), {}) for file in files_of(run)),
+        "ended",
+    ]
+
+    def refused(**_: Any) -> Logged:
+        raise Refused("no key")
+
+    monkeypatch.setattr(sys.modules["wandb"], "init", refused)
+    with pytest.raises(EquipoiseError, match=r"^Weights & Biases refused the run: no key$"):
+        trackers.log_run(run, "wandb")
+
+
+def test_tensorboard_is_told_the_parameters(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+
+    class Writer:
+        def __init__(self, folder: str) -> None:
+            calls.append(folder)
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            calls.append("ended")
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *given, **chosen: calls.append((name, *given, chosen))
+
+    monkeypatch.setitem(sys.modules, "tensorboardX", Recorded("tensorboardX", SummaryWriter=Writer))
+    assert trackers.log_run(run, "tensorboard") == str(run.path / "tensorboard")
+    table = "".join(f"\n| {name} | {value} |" for name, value in parameters_of(run).items())
+    assert calls == [
+        str(run.path / "tensorboard"),
+        ("add_text", "run", f"| | |\n|---|---|{table}", {}),
+        *(("add_scalar", name, value, {"global_step": 0}) for name, value in metrics_of(run).items()),
+        "ended",
+    ]
+
+
+def test_a_package_that_a_tracker_needs_in_turn_is_no_excuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "half_there.py").write_text("import nowhere_at_all\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setitem(trackers.TRACKERS, "half", trackers.Tracker("half_there", lambda run: "there"))  # type: ignore[arg-type]
+    with pytest.raises(ModuleNotFoundError, match="nowhere_at_all"):
+        trackers.check_tracker("half")
+    (tmp_path / "half_there.py").write_text("")
+    sys.modules.pop("half_there", None)
+    assert trackers.log_run(None, "half") == "there"  # type: ignore[arg-type]

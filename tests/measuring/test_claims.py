@@ -6,11 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_kept_measurements import asked, builtin
 
 from equipoise import audit
 from equipoise.measuring.claims import CONTRASTS, SHARES
+from equipoise.measuring.measure import Plan, measured_items
+from equipoise.measuring.part import measure_part
+from equipoise.metrics import METRICS
+from equipoise.records import RunKey
 from equipoise.runs.run import Part
 from equipoise.scoring.planted import PlantedEngine
+from equipoise.uncertainty import ESTIMATORS
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +65,14 @@ def test_labels_of_people_are_a_claim_of_the_family(tmp_path: Path) -> None:
         assert lean.value == pytest.approx(stated.value - share.value) and share.value == np.mean(labels)
         assert (lean.estimate.p_corrected < 0.05) == shown
         assert lean.estimate.p <= lean.estimate.p_corrected
+
+
+def test_differences_of_pairs_have_the_p_of_their_own_values_whichever_estimator_comes_first() -> None:
+    outcomes = asked(builtin(40, pronouns=("he", "she", "ze")))
+    found = []
+    for names in (("perplexity",), ("margin",), ("margin", "perplexity")):
+        estimators = [ESTIMATORS[name] for name in names]
+        plan = Plan([METRICS["certainty_difference"]], estimators, by=(), resamples=20)
+        rows, _ = measure_part(measured_items(outcomes, plan), plan, RunKey("m", "d", "t"))
+        found.append([(row.group, row.value, row.estimate.p) for row in rows])
+    assert found[0] == found[1] == found[2] and len(found[0]) == 6

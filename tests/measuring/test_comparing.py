@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
+from served_coverage import sampled, seen
+from test_kept_measurements import asked, builtin
 
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
-from equipoise.measuring.comparing import Compared, contests
+from equipoise.measuring.comparing import Compared, comparison_leeways, contests, widened_difference
+from equipoise.measuring.leeway.widening import Leeway
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.metrics import METRICS
+from equipoise.records import Estimate
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import open_planted
 from equipoise.stats.paired import Trial, paired_differences
@@ -130,3 +136,60 @@ def test_a_metric_that_one_of_the_runs_does_not_have_is_left_out(make_outcomes) 
     both = measured_items(make_outcomes(sided), plan)
     assert {c.metric for c in contests(both, without, plan)} == {"accuracy"}
     assert {c.metric for c in contests(both, both, plan)} == {"accuracy", "accuracy_gap"}
+
+
+def test_contests_of_drawn_items_are_as_kept() -> None:
+    names = ("accuracy", "ucerf", "eo_sum", "perplexity", "accuracy_gap", "ece", "bbq_bias_ambiguous")
+    plan = Plan([METRICS[name] for name in names], by=["gender"], resamples=20)
+    made = {}
+    for kind, task, options in (("sentences", "next-word", {}), ("orders", "mcq", {"seeds": (1, 2)})):
+        outcomes = [asked(builtin(12), task, f"strength=1,bias=0.7,noise=1,seed={n}", **options) for n in (1, 2)]
+        for found in contests(*(measured_items(several, plan) for several in outcomes), plan):
+            contest = found.contest
+            units = None if contest.units is None else [contest.units.sum(), len(contest.units)]
+            sizes = None if contest.sizes is None else contest.sizes.sum()
+            facts = [contest.difference, contest.n, contest.width, units, sizes, len(contest.first)]
+            made[f"{kind}, {found.metric} {found.group}"] = facts
+    assert_kept("measured/contests", made)
+
+
+def test_marked_sentences_are_compared_as_kept() -> None:
+    data = identity_dataset(builtin(8), recipe(attributes=["age"], augmentations=["R", "C"]))
+    plan = Plan(
+        [METRICS[name] for name in ("confidence_drop", "confidence_disparity", "accuracy")], by=(), resamples=20
+    )
+    several = [asked(data, model=f"lead=0.4,lead:old=-{lead},noise=0.1") for lead in (0.1, 0.3)]
+    made = {
+        f"{found.metric} {found.group}": [
+            found.contest.difference,
+            found.contest.n,
+            found.contest.first[0].numbers.max(),
+        ]
+        for found in contests(*(measured_items(outcomes, plan) for outcomes in several), plan)
+    }
+    assert_kept("measured/contests-marked", made)
+
+
+def test_a_difference_is_widened_by_its_leeway_within_what_is_possible() -> None:
+    difference = Estimate(0.1, 0.05, 0.2, 0.95, 9, "paired", 0.01)
+    assert widened_difference(difference, Leeway(), 1.0) == difference
+    alone = replace(difference, low=np.nan)
+    assert widened_difference(alone, Leeway(-0.1, 0.1), 1.0) == alone
+    made = [
+        widened_difference(difference, leeway, width)
+        for leeway in (Leeway(-0.02, 0.1), Leeway(-0.1, 0.0), Leeway(-3, 3))
+        for width in (1.0, 0.1)
+    ]
+    assert_kept("measured/widened-differences", made)
+
+
+def test_leeways_of_compared_values_are_as_kept() -> None:
+    plan = Plan([METRICS[name] for name in ("accuracy", "certainty")], by=(), resamples=20)
+    rng = np.random.default_rng(0)
+    several = (seen("unsure", 6, 2, rng)[0], sampled("unsure", 6, 12, rng))
+    made = [
+        {" ".join(name): tuple(leeway) for name, leeway in comparison_leeways(measured_items(o, plan), plan).items()}
+        for o in several
+    ]
+    assert_kept("measured/leeways", made)
+    assert comparison_leeways(measured_items(seen("unsure", 6, 2, rng)[1], plan), plan) == {}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
+from test_kept_measurements import PAIRS, asked, builtin, open_dataset
 from typer.testing import CliRunner
 
 import equipoise
@@ -95,3 +98,38 @@ def test_the_command_prints_a_row_for_each_temperature(run: Run, tmp_path: Path)
         list(drawn_answers(run.parts[0].outcomes, [0.0]))
     with pytest.raises(EquipoiseError, match="draws must be at least 2, not 1"):
         list(drawn_answers(run.parts[0].outcomes, [1.0], draws=1))
+
+
+def test_what_is_expected_of_drawn_answers_is_kept() -> None:
+    made = {}
+    several = {
+        "sentences": asked(builtin(14)),
+        "three pronouns": asked(builtin(6, pronouns=("he", "she", "ze"))),
+        "pairs": asked(open_dataset(PAIRS[:6]), "cloze"),
+        "orders": asked(builtin(5), "mcq", seeds=(1, 2)),
+    }
+    untyped = several["sentences"]
+    several["untyped"] = replace(untyped, groups={"gender": untyped.group("gender"), "side": untyped.group("side")})
+    for name, outcomes in several.items():
+        made[name] = list(drawn_answers(outcomes, [0.5, 2.0], draws=7, seed=3))
+    assert made["pairs"] == []
+    made["usual"] = list(drawn_answers(several["sentences"], [1.0]))[1]
+    assert_kept("measured/drawn-answers", made)
+
+
+def test_draws_and_temperatures_that_say_nothing_are_refused_the_draws_first() -> None:
+    outcomes = two_sets(np.full((4, 2), 0.5))
+    with pytest.raises(EquipoiseError, match=r"^draws must be at least 2, not 1$"):
+        list(drawn_answers(outcomes, [0.0], draws=1))
+    for temperature in (0.0, -1.0, float("nan")):
+        with pytest.raises(EquipoiseError, match=r"^temperature must be above 0$"):
+            list(drawn_answers(outcomes, [1.0, temperature], draws=2))
+    greedy, cool = drawn_answers(outcomes, [0.1], draws=2)
+    assert (greedy.temperature, greedy.n, cool.temperature, cool.flips) == (0.0, 4, 0.1, 0.0)
+
+
+def test_probabilities_at_a_temperature_are_powers() -> None:
+    probs = np.array([[0.5, 0.3, 0.2], [1.0, 0.0, 0.0]])
+    assert at_temperature(probs, 1.0) == pytest.approx(probs)
+    squared = probs[0] ** 2 / (probs[0] ** 2).sum()
+    assert at_temperature(probs, 0.5) == pytest.approx(np.array([squared, probs[1]]))

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
+from test_kept_measurements import asked, builtin
 
 from equipoise.comparing.comparison import Choices, compare
-from equipoise.records import EquipoiseError
+from equipoise.measuring.duels import final_improvement, improvement
+from equipoise.measuring.goals import Goal, goals
+from equipoise.measuring.measure import Plan
+from equipoise.metrics import METRICS
+from equipoise.metrics.requirement import parse_duel
+from equipoise.records import ABSENT, EquipoiseError, Limits, Outcomes
 from equipoise.run import audit
 from equipoise.runs import Run
 from equipoise.verdict.gate import gate
@@ -86,3 +94,63 @@ def test_what_cannot_be_compared_is_refused(choices: dict[str, Any], match: str,
     asked = {"until_better": str(old), **FEW, **choices}
     with pytest.raises(EquipoiseError, match=match):
         audit(OLD, "builtin", out=tmp_path, **asked)
+
+
+PLAN = Plan([METRICS[name] for name in ("flip_rate", "accuracy", "ucerf")], by=(), resamples=20)
+
+
+def goal_of(metric: str, earlier: Outcomes) -> Goal:
+    parts = {("builtin", "next-word"): earlier}
+    ((goal,),) = goals([(builtin(60), "next-word")], [parse_duel(metric, 0.1)], PLAN, parts)
+    return goal
+
+
+@pytest.mark.parametrize("size", [10, 60])
+def test_improvements_are_as_kept(size: int) -> None:
+    earlier, now = asked(builtin(50)), asked(builtin(size), model="strength=2,bias=0.2,noise=1,seed=4")
+    made = {}
+    for metric in ("flip_rate", "accuracy", "ucerf[type=type1]"):
+        goal = goal_of(metric, earlier)
+        units = improvement(now, goal)
+        assert units is not None
+        made[metric] = [
+            [units.sums.sum(), units.counts.sum(), *units.bounds, len(units.sums)],
+            final_improvement(now, goal, PLAN),
+        ]
+    assert_kept(f"measured/improved-{size}", made)
+
+
+def test_an_improvement_is_this_run_less_the_earlier_one_in_the_better_direction() -> None:
+    earlier, now = asked(builtin(40)), asked(builtin(40), model="strength=3,bias=0,noise=0.5")
+    for metric, sign in (("accuracy", 1), ("flip_rate", -1)):
+        goal = goal_of(metric, earlier)
+        units = improvement(now, goal)
+        values = [float(np.nanmean(measured(outcomes, metric))) for outcomes in (now, earlier)]
+        assert units is not None
+        assert units.sums.sum() / units.counts.sum() == pytest.approx(sign * (values[0] - values[1]))
+
+
+def measured(outcomes: Outcomes, metric: str) -> Any:
+    from equipoise.measuring.items import Items
+    from equipoise.uncertainty import PERPLEXITY
+
+    items = Items(outcomes)
+    column = METRICS[metric].inputs[0]
+    return items.columns(PERPLEXITY)[column][items.applicable[METRICS[metric].applies_to]]
+
+
+def test_limits_in_either_run_and_what_is_no_mean_of_the_same_sentences_are_refused() -> None:
+    exact = asked(builtin(12))
+    limited = replace(exact, limits=Limits(low=exact.probs, high=exact.probs))
+    reason = "^until_better needs exact probabilities, and a server gave limits; use equipoise compare$"
+    for now, earlier in ((exact, limited), (limited, exact)):
+        with pytest.raises(EquipoiseError, match=reason):
+            improvement(now, goal_of("accuracy", earlier))
+    goal = goal_of("accuracy", exact)
+    assert improvement(exact.take(np.flatnonzero(~exact.labelled)), goal) is None
+    assert final_improvement(exact.take(np.flatnonzero(~exact.labelled)), goal, PLAN) is None
+    fewer = exact.gold.copy()
+    fewer[np.flatnonzero(exact.labelled)[0]] = ABSENT
+    whole = "accuracy cannot be compared: it is not a mean over the same sentences in both runs"
+    with pytest.raises(EquipoiseError, match=f"^better in accuracy: {whole}$"):
+        improvement(exact, goal_of("accuracy", replace(exact, gold=fewer)))

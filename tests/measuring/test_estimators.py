@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
+from equipoise.measuring import estimators as module
 from equipoise.measuring.estimators import (
     CHANGED,
     FLIPS,
@@ -12,12 +16,15 @@ from equipoise.measuring.estimators import (
     SAME,
     Resamples,
     SetValues,
+    correlation_of,
+    interval_of,
+    is_usable,
     set_values,
     study,
     usable_estimators,
 )
 from equipoise.measuring.items import Items
-from equipoise.records import EquipoiseError, Estimate, Outcomes
+from equipoise.records import OPEN_ANSWER, EquipoiseError, Estimate, Outcomes, UndefinedMetric
 from equipoise.stats.bounded import mean_interval
 from equipoise.uncertainty import ESTIMATORS
 
@@ -125,3 +132,71 @@ def test_every_value_has_an_interval_with_width_and_its_n() -> None:
 def test_resamples_are_checked() -> None:
     with pytest.raises(EquipoiseError, match="resamples must be at least 2, not 1"):
         Resamples(resamples=1)
+
+
+def test_studies_of_estimators_are_as_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = {"a": model(0.8, 0.62, 0.2, 1), "b": model(0.55, 0.72, 0.2, 2), "c": model(0.9, 0.5, 0.1, 3)}
+    values = values_of(runs)
+    plan = Resamples(resamples=40, level=0.9, seed=2, parts=2)
+    made = study(values, plan)
+    crossing = [len(names) for names in made.crossing]
+    parts = [made.standings, made.flips, made.agreements, crossing]
+    orders = [
+        (o.first, o.second, o.for_first, o.for_second, o.open, o.verdict, len(o.sides), o.sets) for o in made.orders
+    ]
+    monkeypatch.setattr(module, "MOST_SETS", 50)
+    few = [row for row in study(values, plan).agreements if row.over == "sets"][:3]
+    assert_kept("measured/estimators-study", *parts, orders, few)
+
+
+def test_resamples_and_levels_are_refused_in_whole_sentences() -> None:
+    for level in (0.0, 1.0):
+        with pytest.raises(EquipoiseError, match=f"^level must lie between 0 and 1, not {level}$"):
+            Resamples(level=level)
+    with pytest.raises(EquipoiseError, match=r"^resamples must be at least 2, not 1$"):
+        Resamples(resamples=1)
+    assert Resamples(resamples=2, level=0.01).parts == 1
+
+
+def test_intervals_without_width_are_none_and_correlations_hold_their_value() -> None:
+    plan = Resamples(level=0.9)
+    flat = interval_of(0.3, np.full(50, 0.3), 9, plan)
+    assert not flat.has_interval and (flat.value, flat.n) == (0.3, 9)
+    drawn = np.random.default_rng(0).normal(0.2, 0.1, 200)
+    plain, of_sets = interval_of(0.3, drawn, 500, plan), interval_of(0.3, drawn, 5, plan, sets=500)
+    assert plain.ends == of_sets.ends and (plain.n, of_sets.n) == (500, 5) and plain.method == of_sets.method
+    assert interval_of(0.3, drawn, 5, plan).width > plain.width, "few units are wider"
+    moved = correlation_of(0.9, drawn, 500, plan)
+    assert moved.low < 0.9 < moved.high <= 1.0 and moved.low == pytest.approx(plain.low + 0.9 - drawn.mean(), abs=1e-9)
+    assert not correlation_of(0.9, np.full(5, np.nan), 500, plan).has_interval
+
+
+def test_estimators_are_usable_where_items_have_what_they_need() -> None:
+    items = model(0.8, 0.7, 0.05, 1)
+    usable = {name for name, estimator in ESTIMATORS.items() if is_usable(estimator, items)}
+    assert {"perplexity", "margin", "conformal"} <= usable
+    assert not {"semantic-entropy", "prompt-ensemble", "ensemble-agreement"} & usable
+    flags = np.full(len(items), OPEN_ANSWER, dtype=object)
+    semantic = ESTIMATORS["semantic-entropy"]
+    assert is_usable(semantic, Items(replace(items.outcomes, flags=flags)))
+    flags[0] = ""
+    assert not is_usable(semantic, Items(replace(items.outcomes, flags=flags)))
+    sure = np.tile([1.0, 0.0], (len(items), 1))
+    with np.errstate(divide="ignore"):
+        greedy = replace(
+            items.outcomes, probs=sure, logprobs=np.log(sure), flags=np.full(len(items), OPEN_ANSWER, object)
+        )
+    assert not is_usable(semantic, Items(greedy))
+
+
+def test_sets_of_one_member_cannot_be_compared() -> None:
+    alone = model(0.8, 0.7, 0.05, 1).outcomes.take(np.arange(0, 20, 2))
+    with pytest.raises(
+        UndefinedMetric, match=r"^no counterfactual set: a comparison of estimators needs sets with two members$"
+    ):
+        set_values({"a": Items(alone)}, np.arange(10), "u", [ESTIMATORS["perplexity"]])
+
+
+def test_resamples_are_refused_before_the_level_is() -> None:
+    with pytest.raises(EquipoiseError, match=r"^resamples must be at least 2, not 1$"):
+        Resamples(resamples=1, level=3.0)

@@ -7,14 +7,32 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
-from equipoise.measuring.evidence import Evidence, paired_units, possible_estimate, unit_differences, width_of
+from equipoise.measuring.evidence import (
+    Evidence,
+    _finite,
+    is_additive,
+    is_plain_mean,
+    mean_contest,
+    paired_means,
+    paired_units,
+    possible_estimate,
+    seen_units,
+    unit_differences,
+    unit_means,
+    unit_sizes,
+    width_of,
+)
 from equipoise.measuring.stopping import Sample
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.groups import mean
-from equipoise.records import Estimate, Floats
+from equipoise.records import Estimate, Floats, UndefinedMetric
 from equipoise.stats import bounded, jackknife, means
-from equipoise.stats.resampling import Statistic
+from equipoise.stats.bootstrap import weight_chunks
+from equipoise.stats.paired import Trial
+from equipoise.stats.resampling import Statistic, evaluate
+from test_invariants import drawn_column
 
 
 def evidence_of(metric: Metric, statistic: Statistic, value: float, **facts: Any) -> Evidence:
@@ -240,3 +258,90 @@ def test_a_disparity_of_few_sentences_or_of_equal_resamples_has_hoeffding_s_inte
     assert estimate.high == pytest.approx(0.2 + radius) and estimate.method == bounded.HOEFFDING
     assert estimate.p == min(1.0, 4 * np.exp(-2 * sentences * (0.2 / 4) ** 2))
     assert (evidence.estimate(samples).method == bounded.HOEFFDING) == (sentences < 30)
+
+
+def drawn_evidence(metric: Metric, units: int, variants: int) -> Evidence:
+    """Return evidence of drawn columns: two items to a cluster, and for several variants as many statistics."""
+    statistics = []
+    for seed in range(variants):
+        rng = np.random.default_rng([units, seed])
+        columns = [drawn_column(name, 2 * units, 0.05, rng) for name in metric.inputs]
+        statistics.append(Statistic(metric.function, columns, np.arange(2 * units) // 2))
+    value = float(np.mean([float(statistic.value) for statistic in statistics]))
+    return Evidence(metric, statistics, value, 3, 0.9, units, Sample({"a": 300}, looks=2, together=3), "a")
+
+
+def told(estimate: Estimate) -> str:
+    numbers = " ".join(f"{0.0 if abs(end) < 1e-9 else end:.4g}" for end in (estimate.value, *estimate.ends))
+    return f"{numbers}, {estimate.n}, p {estimate.p:.3g}, {estimate.method}"
+
+
+@pytest.mark.parametrize("units", [5, 14, 40])
+def test_intervals_of_every_metric_are_as_kept(units: int) -> None:
+    made = []
+    for metric in METRICS.values():
+        if not metric.inputs or (units > 30 and is_plain_mean(metric)):
+            continue
+        for variants in (1, 2):
+            if variants == 2 and (units != 14 or metric.unit == "identity"):
+                continue
+            try:
+                evidence = drawn_evidence(metric, units, variants)
+            except UndefinedMetric:
+                continue
+            function = metric.norm.differences if metric.norm else metric.function
+            signed = [replace(statistic, function=function) for statistic in evidence.statistics]
+            samples = np.mean(evaluate(signed, weight_chunks(units, resamples=40, seed=1)), axis=0)
+            made.append(f"{metric.name} {variants}: {evidence.needs_resamples} {told(evidence.estimate(samples))}")
+    assert_kept(f"measured/evidence-{units}", "\n".join(made))
+
+
+def test_units_of_drawn_statistics_are_those_of_a_loop() -> None:
+    rng = np.random.default_rng(4)
+    values, clusters = rng.random(20), rng.integers(0, 6, 20)
+    values[3] = np.nan
+    shares = rng.choice([0.5, 1.0, 2.0], 20)
+    for weights in (None, shares):
+        statistic = Statistic(mean, [values], clusters, shares=weights)
+        several = []
+        for number in sorted(set(clusters[~np.isnan(values)].tolist())):
+            inside = (clusters == number) & ~np.isnan(values)
+            counted = np.ones(20) if weights is None else shares
+            several.append((float(np.average(values[inside], weights=counted[inside])), counted[inside].sum()))
+        assert unit_means([statistic]) == pytest.approx([row[0] for row in several])
+        assert unit_sizes([statistic]) == pytest.approx([row[1] for row in several])
+        assert unit_sizes([statistic, statistic]) == pytest.approx([row[1] for row in several])
+
+
+def test_a_contest_of_means_has_its_units_and_sizes() -> None:
+    first, second, clusters = np.arange(6.0), np.ones(6), np.array([0, 0, 0, 1, 1, 2])
+    contest = mean_contest(first, second, clusters, 3.0)
+    assert contest.units is not None and contest.sizes is not None
+    assert contest.units.tolist() == [0.0, 2.5, 4.0] and contest.sizes.tolist() == [3, 2, 1]
+    assert (contest.n, contest.width, contest.difference) == (6, 3.0, 1.5)
+    (estimate,) = paired_means([(first, second, clusters)], (-5.0, 5.0), 3, Trial(20, permutations=9, level=0.9))
+    assert estimate.value == 1.5 and -5 <= estimate.low < 1.5 < estimate.high <= 5 and estimate.level == 0.9
+
+
+def test_bounds_without_an_end_are_none_but_for_the_number_of_candidates() -> None:
+    assert _finite((0, 1), 3) == (0, 1) and _finite(None, 3) is None
+    assert _finite((1, np.inf), 3) == (1, 3.0) and _finite((0, np.inf), 3) is None and _finite((-np.inf, 0), 3) is None
+    assert width_of(METRICS["perplexity"], 4) == 3.0 and width_of(METRICS["accuracy"], 4) == 1.0
+    assert width_of(METRICS["vocab_bits"], 4) == np.inf
+
+
+def test_metrics_are_plain_means_made_of_means_or_neither() -> None:
+    assert is_plain_mean(METRICS["accuracy"]) and is_additive(METRICS["accuracy"])
+    assert not is_plain_mean(METRICS["fp"]) and not is_additive(METRICS["ece"])
+    assert is_additive(METRICS["confidence_drop"]) and not is_plain_mean(METRICS["confidence_drop"])
+    assert not is_plain_mean(replace(METRICS["accuracy"], inputs=("correct", "certainty")))
+    statistic = Statistic(mean, [np.array([0.0, 1.0, 1.0])], np.array([0, 0, 1]))
+    seen = seen_units(METRICS["accuracy"], [statistic], 2, 0.9)
+    assert seen is not None and seen.units.tolist() == [0.5, 1.0] and seen.bounds == (0, 1)
+    assert (seen.level, seen.whole) == (0.9, True)
+    assert seen_units(METRICS["vocab_bits"], [statistic], 2, 0.9) is None
+
+
+def test_what_is_not_resampled_needs_no_resamples() -> None:
+    evidence = drawn_evidence(replace(METRICS["eo_sum"], resampled=False), 40, 1)
+    assert not evidence.needs_resamples and evidence.estimate(None).method == "no interval"

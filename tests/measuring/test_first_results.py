@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 
 from equipoise.datasets.builtin import load_builtin
 from equipoise.measuring.first_results import SHOWN, first_results
@@ -83,3 +85,20 @@ def test_what_cannot_be_looked_up_yet_says_nothing() -> None:
         raise RunError("a prompt has no score yet")
 
     assert first_results(KEY, EXAMPLES, lambda: {example.id for example in EXAMPLES}, refuse, PLAN) is None
+
+
+def test_first_results_are_as_kept() -> None:
+    made = {}
+    for count in (4, 31, 80):
+        scored = {example.id for example in EXAMPLES[:count]}
+        made[count] = first_results(KEY, EXAMPLES, lambda scored=scored: scored, asking(), PLAN)
+    assert_kept("measured/first-results", made)
+
+
+def test_no_intervals_are_drawn_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("drawn")
+
+    monkeypatch.setattr("equipoise.stats.bootstrap.weight_chunks", refuse)
+    monkeypatch.setattr("equipoise.stats.bounded.mean_interval", refuse)
+    assert first_results(KEY, EXAMPLES, lambda: {example.id for example in EXAMPLES}, asking(), PLAN) is not None

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
+from test_kept_measurements import builtin
 
 from equipoise.datasets import open_dataset
-from equipoise.measuring.following import Followed, points_of, sequence, units_of, with_followed
+from equipoise.measuring.following import (
+    Followed,
+    _is_paired,
+    followed_in,
+    following_plan,
+    points_of,
+    sequence,
+    units_of,
+    with_followed,
+)
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.measuring.stopping import Sample
@@ -19,7 +31,7 @@ from equipoise.records import Outcomes, RunKey
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.stats import means
 from equipoise.stats.resampling import Statistic
-from equipoise.tasks import open_task
+from equipoise.tasks import TaskOptions, open_task
 
 DATA = open_dataset("builtin")
 ENGINE = PlantedEngine(strength=1.0, bias=0.6, noise=0.8)
@@ -113,3 +125,68 @@ def test_only_what_was_followed_has_another_interval(items: Items) -> None:
     moved = [row for row, before in zip(changed, rows, strict=True) if row != before]
     assert [(row.metric, row.group) for row in moved] == [("flip_rate", "type=type2")]
     assert "any look" in moved[0].estimate.method and with_followed(rows, items, None) == rows
+
+
+def test_sequences_of_every_metric_are_kept() -> None:
+    made = {}
+    engine = PlantedEngine(strength=1.0, bias=0.6, noise=0.8)
+    data = builtin(60)
+    engine.prepare(data.examples)
+    several = {}
+    for name, task in (("next-word", open_task("next-word")), ("mcq", open_task("mcq", TaskOptions(seeds=(1, 2))))):
+        several[name] = task.run(data.examples, scorer=lambda p: next(engine.score([p])), writer=None)  # type: ignore[arg-type]
+    for task_name, outcomes in several.items():
+        for metric in [metric for metric in METRICS.values() if not metric.unsettled]:
+            if task_name == "mcq" and metric.name not in ("accuracy", "ucerf", "eo_sum", "accuracy_gap"):
+                continue
+            wanted = Followed(metric.name, "type=type2", 2.0, 90.0, 0.9)
+            items = measured_items(outcomes, Plan([]))
+            point = points_of(items, [wanted]).get(wanted.name)
+            if point is not None:
+                made[f"{task_name}, {metric.name}"] = (
+                    sequence(point, items, wanted),
+                    len(units_of(point, items, wanted)),
+                )
+    assert_kept("measured/followed", made)
+
+
+def test_followed_metrics_are_read_from_a_sample_and_planned_together() -> None:
+    sample = Sample(followed={"ucerf_margin/type=type2": [2.0, 30.0, 0.9], "accuracy/gender=male": [1.0, 20.0, 0.95]})
+    first, second = followed_in(sample)
+    assert first == Followed("ucerf_margin", "type=type2", 2.0, 30.0, 0.9) and first.name == "ucerf_margin/type=type2"
+    assert second == Followed("accuracy", "gender=male", 1.0, 20.0, 0.95)
+    plan = following_plan([first, second])
+    assert [metric.name for metric in plan.metrics] == ["ucerf", "accuracy"]
+    assert [estimator.name for estimator in plan.estimators] == ["margin", "perplexity"]
+    assert plan.by == ("gender",) and not plan.intervals
+
+
+def test_only_differences_of_means_over_the_same_items_are_paired() -> None:
+    first, second, clusters = np.arange(6.0), np.ones(6), np.arange(6) // 2
+
+    def paired(function: Any, *columns: np.ndarray) -> bool:
+        statistic = Statistic(function, list(columns), clusters)
+        return _is_paired(statistic, means.tables(statistic, exact=True))
+
+    def means_of(*columns: np.ndarray, weights: Any) -> list[Any]:
+        return [mean(column, weights=weights) for column in columns]
+
+    def apart(a: np.ndarray, b: np.ndarray, *, weights: Any = None) -> Any:
+        return np.subtract(*means_of(a, b, weights=weights))
+
+    def stacked(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, *, weights: Any = None) -> Any:
+        one, two, three, four = means_of(a, b, c, d, weights=weights)
+        return np.stack([one - two, three - four])
+
+    def turned(a: np.ndarray, b: np.ndarray, *, weights: Any = None) -> Any:
+        return -apart(a, b, weights=weights)
+
+    def product(a: np.ndarray, b: np.ndarray, *, weights: Any = None) -> Any:
+        return np.multiply(*means_of(a, b, weights=weights))
+
+    def alone(a: np.ndarray, *, weights: Any = None) -> Any:
+        return mean(a, weights=weights)
+
+    assert paired(apart, first, second) and paired(stacked, first, second, second, first)
+    assert not paired(turned, first, second) and not paired(product, first, second) and not paired(alone, first)
+    assert not paired(apart, np.where(first == 0, np.nan, first), second), "not the same number of items"

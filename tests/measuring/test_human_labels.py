@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.measuring.estimators import Resamples
-from equipoise.measuring.human_labels import auroc, label_study
+from equipoise.measuring.human_labels import auroc, is_labelled_by_people, label_study
 from equipoise.measuring.items import Items
-from equipoise.records import UndefinedMetric
+from equipoise.records import Estimate, UndefinedMetric
 from equipoise.uncertainty import ENSEMBLE_AGREEMENT, ESTIMATORS
 
 from .test_estimators import outcomes
@@ -64,3 +65,31 @@ def test_a_model_that_always_agrees_says_nothing() -> None:
     items = labelled(np.ones(N), np.full(N, 0.9), np.ones(N))
     with pytest.raises(UndefinedMetric, match="everywhere or nowhere"):
         label_study(items, [ESTIMATORS["perplexity"]], PLAN)
+
+
+def test_studies_of_labels_are_kept() -> None:
+    rng = np.random.default_rng(4)
+    items = labelled(0.4 + 0.5 * rng.random(N), 0.3 + 0.69 * rng.random(N), rng.random(N))
+    estimators = [ESTIMATORS[name] for name in ("margin", "ensemble-agreement", "renyi", "top-probability")]
+    plans = (Resamples(resamples=50), Resamples(resamples=50, level=0.8, seed=2))
+    made = [label_study(items, estimators[:count], plan) for plan in plans for count in (1, 4)]
+    assert_kept("measured/labels", made)
+    assert is_labelled_by_people(items) and not is_labelled_by_people(Items(outcomes(np.full((4, 2), 0.5))))
+
+
+def test_an_estimator_is_ahead_or_behind_where_its_whole_interval_is() -> None:
+    study = label_study(labelled(np.full(N, 0.7), np.linspace(0.1, 0.9, N), np.ones(N)), [ESTIMATORS["margin"]], PLAN)
+    (row,) = study.rows
+    ends = {"ahead": (0.01, 0.2), "behind": (-0.2, -0.01), "at 0": (0.0, 0.2), "to 0": (-0.2, 0.0)}
+    rows = [replace(row, estimator=n, ahead=Estimate(0.0, *e, 0.95, 9, "")) for n, e in ends.items()]
+    both = replace(study, rows=[row, *rows])
+    assert [r.estimator for r in both.ahead] == ["ahead"] and [r.estimator for r in both.behind] == ["behind"]
+
+
+def test_areas_are_undefined_where_a_resample_has_hits_or_misses_alone() -> None:
+    hits, certainty = np.array([True, False]), np.array([0.9, 0.2])
+    areas = auroc(hits, certainty, np.array([[1.0, 2.0, 0.0], [1.0, 0.0, 2.0]]))
+    assert areas[0] == 1 and np.isnan(areas[1:]).all()
+    nearly = auroc(hits, np.array([0.5 + 1e-13, 0.5]), np.ones((2, 1)))
+    assert nearly == 0.5, "rounding is a tie"
+    assert auroc(hits, np.array([0.5 + 1e-11, 0.5]), np.ones((2, 1))) == 1

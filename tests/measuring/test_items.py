@@ -8,13 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
+from test_decisions import crossed
+from test_kept_measurements import PAIRS, asked, builtin, open_dataset, questions
 
+from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.datasets.occupations import workforce_imbalance
 from equipoise.measuring.items import Items
+from equipoise.measuring.markers import contrast_shares
+from equipoise.measuring.tables import item_columns, set_columns
 from equipoise.metrics.columns import LETTERS
 from equipoise.metrics.table.questions import MEANINGS
-from equipoise.records import BOTH_OFFERED, DECIDED, OPEN_ANSWER, Outcomes
-from equipoise.uncertainty import PERPLEXITY
+from equipoise.records import BOTH_OFFERED, DECIDED, OPEN_ANSWER, EquipoiseError, Outcomes
+from equipoise.tasks import read_wordings
+from equipoise.uncertainty import ESTIMATORS, PERPLEXITY
 
 
 def row(pair: str, *probs: float, **facts: Any) -> dict[str, Any]:
@@ -140,3 +147,104 @@ def test_variants_are_items_of_data_in_which_some_are_marked(marked: Outcomes) -
     plain = np.flatnonzero(marked.group("marker") == "")
     assert Items(marked).applicable["variants"].all()
     assert not Items(marked.take(plain)).applicable["variants"].any()
+
+
+def digest(column: Any) -> str:
+    """Return one number for a column, which moves where a value or its place does, and how many values it has."""
+    values = np.asarray(column)
+    if values.dtype.kind in "OU":
+        values = np.array([float(sum(map(ord, str(value)))) for value in values.ravel()])
+    numbers = values.astype(float).ravel()
+    known = ~np.isnan(numbers) & np.isfinite(numbers)
+    return f"{float(np.where(known, numbers, 0.0) @ (1 + np.arange(numbers.size) % 7)):.6g}/{int(known.sum())}"
+
+
+def kinds_of_outcomes() -> dict[str, Outcomes]:
+    """Return outcomes of every kind of data and task."""
+    marked = identity_dataset(builtin(4), recipe(attributes=["age", "race"], augmentations=["R", "NR", "C"]))
+    orders = asked(builtin(6), "mcq", seeds=(1, 2))
+    both = np.where(np.arange(len(orders)) % 3 == 0, f"{BOTH_OFFERED},x", "").astype(object)
+    first = np.where(np.arange(len(orders)) % 4 == 0, -1, np.arange(len(orders)) % 2)
+    free = asked(builtin(5))
+    probs = np.random.default_rng(2).dirichlet(np.ones(2 + len(MEANINGS)), len(free))
+    opened = replace(free, probs=probs, logprobs=np.log(probs), flags=np.full(len(free), OPEN_ANSWER, dtype=object))
+    partly = np.where(np.arange(len(free)) % 2 == 0, OPEN_ANSWER, "").astype(object)
+    worded = asked(builtin(4), questions=tuple(read_wordings("built-in")[:3]))
+    first_id, first_variant = worded.example_id[0], worded.variant[0]
+    kept = np.flatnonzero((worded.example_id != first_id) | (worded.variant == first_variant))
+    some = worded.take(kept)
+    unworded = np.where(some.example_id == first_id, "", some.variant).astype(object)
+    halves = np.where(np.arange(len(free)) % 4 < 2, "male|female", "").astype(object)
+    return {
+        "mixed": replace(free, sides=halves, gold=np.arange(len(free)) % 3 - 1),
+        "partly worded": replace(some, variant=unworded),
+        "marked": asked(marked, model="lead=0.4,lead:old=-0.2,lead:female=-0.1,sentence=0.2,noise=0.1,echo=0.2"),
+        "orders": replace(orders, flags=both, first=first),
+        "three": asked(builtin(6, pronouns=("he", "she", "ze"))).take(np.flatnonzero(np.arange(18) % 5 > 0)),
+        "pairs": asked(open_dataset(PAIRS[:9]), "cloze"),
+        "wordings": worded,
+        "questions": questions(5),
+        "decisions": crossed(2, noise=0.4),
+        "open": opened,
+        "partly open": replace(opened, flags=partly),
+        "none": free.take(np.arange(0)),
+    }
+
+
+def test_columns_of_every_kind_of_outcomes_are_as_kept() -> None:
+    made: dict[str, Any] = {}
+    for name, outcomes in kinds_of_outcomes().items():
+        for disparity in ("auto", "range", "pairwise", "deviation"):
+            items = Items(outcomes, disparity)
+            if disparity != "auto":
+                values = {key: items.columns(PERPLEXITY)[key] for key in ("u", "u_eq3", "u_signed", "u_intersectional")}
+                made[f"{name}, {disparity}"] = " ".join(f"{key} {digest(column)}" for key, column in values.items())
+                continue
+            columns = {
+                **items.columns(ESTIMATORS["margin"]),
+                **{f"applies to {k}": v for k, v in items.applicable.items()},
+            }
+            for table in (item_columns, set_columns):
+                columns |= {
+                    f"{table.__name__} {k}": v for k, v in table(items, [PERPLEXITY, ESTIMATORS["renyi"]]).items()
+                }
+            parts = {"members": items.members, "intersections": items.intersections, "clusters": items.clusters}
+            shown = {**columns, **parts, "variants": items.variants, "sentences": items.sentences}
+            made[name] = "; ".join(f"{key} {digest(column)}" for key, column in shown.items())
+    assert_kept("measured/columns", made)
+
+
+def test_what_an_estimator_lacks_is_told() -> None:
+    free = kinds_of_outcomes()["partly open"]
+    bare = replace(free, reductions={})
+    for name, why in {
+        "semantic-entropy": "needs open answers; audit with the task open",
+        "ensemble-agreement": "needs the members of an ensemble, but one model answered; audit ensemble:A+B or set"
+        " dropout",
+        "token-probability": "needs candidates of several tokens; where each has one it is sequence-probability",
+        "p-true": "needs the model's word on its own answers; audit with this estimator, too",
+        "vocab-entropy": "looks at the whole vocabulary, which was not stored; audit the model with whole_vocabulary",
+    }.items():
+        with pytest.raises(EquipoiseError) as error:
+            Items(bare).certainty(ESTIMATORS[name])
+        assert str(error.value) == f"estimator {name} {why}"
+
+
+def test_contrasts_of_a_marker_share_one_count() -> None:
+    outcomes = kinds_of_outcomes()["marked"]
+    rows = np.arange(len(outcomes))
+    shares = contrast_shares(outcomes, rows)
+    marker, contrast = outcomes.group("marker"), outcomes.group("contrast")
+    for number in rows:
+        others = {other for m, other in zip(marker, contrast, strict=True) if m == marker[number] and other}
+        assert shares[number] == pytest.approx(1 / len(others) if contrast[number] else 1.0)
+    assert set(np.round(shares, 3)) > {1.0} and contrast_shares(outcomes, rows[contrast == ""]).min() == 1.0
+
+
+def test_columns_that_are_constant_within_sets_are_told_apart() -> None:
+    items = Items(kinds_of_outcomes()["three"])
+    outcomes = items.outcomes
+    assert items.constant_within_sets(outcomes.group("type")) and not items.constant_within_sets(
+        outcomes.group("gender")
+    )
+    assert items.constant_within_sets(outcomes.set_id) and not items.constant_within_sets(outcomes.example_id)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise import cores
+from equipoise.measuring import measure as measuring
 from equipoise.measuring import tables as run_columns
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Job, Plan, Population, _undefined_notes, measured_items
@@ -300,6 +302,16 @@ def test_ucerf_by_occupation_is_over_its_own_sentences_and_odds_over_those_where
 def test_by_chooses_the_groups(mixed: Outcomes) -> None:
     found = {group for _, group in table(mixed, plan("accuracy", by=["side"]))}
     assert found == {"all", "type=type2", *(f"side={s}{t}" for s in ("male", "female") for t in ("", ",type=type2"))}
+
+
+def test_measurements_do_not_depend_on_the_cores(mixed: Outcomes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "BLOCK", 7)
+    chosen, found = plan(), []
+    for count in (1, 2, 5):
+        monkeypatch.setattr(cores, "wanted", lambda count=count: count)
+        found.append([repr(row) for row in measure(mixed, chosen, LABELS)[0]])
+    assert len(found[0]) > 50
+    assert found[0] == found[1] == found[2]
 
 
 def test_an_unknown_group_is_refused_by_name(mixed: Outcomes) -> None:

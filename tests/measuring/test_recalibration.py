@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
+from test_kept_measurements import PAIRS, asked, open_dataset
 from typer.testing import CliRunner
 
 import equipoise
@@ -127,3 +129,39 @@ def test_the_command_line_imports_reports_draws_and_calibrates(tmp_path: Path) -
     assert all((folder / "figures" / name).read_bytes().startswith(b"\x89PNG") for name in drawn)
     bins = pd.read_csv(folder / "reliability.csv")
     assert bins[bins["group"] == "all"]["items"].sum() == 120
+
+
+def test_what_maps_do_is_as_kept() -> None:
+    outcomes = asked(open_dataset(PAIRS), "cloze", model="bias=1,noise=2")
+    made = {}
+    for name, plan in {"usual": Splits(splits=3), "own": Splits(("platt", "isotonic"), 2, 5, "bias_type")}.items():
+        done = recalibrate([("d", "t", outcomes), ("empty", "t", asked(open_dataset("builtin").limited(2)))], plan)
+        sums = done.table.select_dtypes("number").sum().to_dict()
+        made[name] = {
+            "table": done.table.iloc[:: max(1, len(done.table) // 12)],
+            "sums": {key: float(value) for key, value in sums.items()},
+            "maps": [len(done.maps), [(m["method"], m["maps"], m["group"], m["split"]) for m in done.maps][::7]],
+            "parameters": [sum(map(_total, m["parameters"].values())) for m in done.maps][::5],
+            "warnings": list(done.warnings),
+            "sample": done.samples["d", "t"].head(4),
+        }
+    assert_kept("measured/recalibrated", made)
+
+
+def _total(value: Any) -> float:
+    return float(np.sum(np.asarray(value, dtype=float)))
+
+
+def test_splits_and_progress_are_checked_and_told() -> None:
+    for wrong in ({"splits": 0}, {"seed": -1}):
+        told = f"{wrong.get('splits', 100)} and {wrong.get('seed', 0)}"
+        with pytest.raises(EquipoiseError, match=f"^splits must be at least 1 and the seed 0 or more, not {told}$"):
+            Splits(**wrong)
+    with pytest.raises(EquipoiseError, match=r"^unknown calibration method 'magic'"):
+        Splits(("magic",))
+    told: list[tuple[str, int, int]] = []
+    outcomes = asked(open_dataset(PAIRS[:12]), "cloze", model="bias=1,noise=2")
+    recalibrate([("d", "t", outcomes)], Splits(("temperature",), 2), progress=lambda *seen: told.append(seen))
+    assert told == [("d · t", 1, 2), ("d · t", 2, 2)]
+    with pytest.raises(RunError, match=r"^calibration needs at least two sentences, one to fit on and one to test on$"):
+        recalibrate([("d", "t", outcomes.take(np.arange(1)))], Splits(("temperature",), 2))

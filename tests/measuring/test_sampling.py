@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_texts import assert_kept
+from test_kept_measurements import asked, builtin
 
 import equipoise
 from equipoise.datasets import open_dataset
+from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.measuring import sampling
 from equipoise.measuring.identities import confidence_disparities
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan
-from equipoise.measuring.sampling import until_precise
+from equipoise.measuring.sampling import Look, Sampled, dataset_samples, sample_of, until_precise, with_samples
 from equipoise.measuring.stopping import Sample
-from equipoise.records import EquipoiseError, Example, ModelError
+from equipoise.metrics import METRICS
+from equipoise.records import EquipoiseError, Example, ModelError, RunKey, RunManifest
 from equipoise.scoring.planted import PlantedEngine, open_planted
 from equipoise.scoring.score_store import ScoreStore
 from equipoise.tasks import open_task
@@ -144,3 +148,80 @@ def test_examples_that_cannot_be_asked_are_left_out_if_they_are_few() -> None:
     long_ones |= {example.id for example in dataset.examples[: len(dataset.examples) // 15]}
     with pytest.raises(ModelError, match="examples, more than 5%, would be left out with their sets: too long"):
         sampling.outcomes_of(dataset, ask)
+
+
+def test_audits_that_stop_early_are_as_kept() -> None:
+    data = builtin(200)
+    plan = Plan([METRICS[name] for name in ("ucerf", "accuracy", "flip_rate")], by=(), resamples=20, seed=3)
+    made = {}
+    for width, joint in ((0.5, False), (0.5, True), (0.01, False)):
+        found = until_precise(data, lambda some: asked(Dataset("some", tuple(some))), plan, width=width, joint=joint)
+        made[f"width {width}, joint {joint}"] = {
+            "looks": [found.looks[0], found.looks[-1].row()],
+            "count": [len(found.looks), len(found.dataset.examples), found.dataset.examples[0].id],
+            "note": found.note,
+            "sample": found.sample,
+        }
+        assert found.decisions == ()
+    assert_kept("measured/stopped", made)
+    assert Sampled(data, (Look(1, 2, 3, 4, 5, 0.1, "x"),), Sample()).note.endswith(
+        "intervals of disparities are about all of them, and hold at any look"
+    )
+    with pytest.raises(EquipoiseError, match=r"^width must be greater than 0, not 0$"):
+        until_precise(data, asked, plan, width=0)
+
+
+def test_marked_sentences_stop_as_kept() -> None:
+    data = identity_dataset(builtin(160), recipe(augmentations=["R"], attributes=["age", "race"]))
+    plan = Plan([], resamples=20)
+    made = {}
+    model = "lead=0.4,lead:old=-0.3,lead:female=-0.03,noise=0.06"
+
+    def ask(some: Sequence[Example]) -> Any:
+        return asked(Dataset("some", tuple(some)), model=model)
+
+    for width, joint, drop in ((0.4, False, False), (0.2, True, True), (0.0786, False, True)):
+        found = until_precise(data, ask, plan, width=width, joint=joint, drop=drop)
+        numbers = [len(found.looks), len(found.dataset.examples), found.dataset.examples[0].id]
+        made[f"width {width}, joint {joint}, drop {drop}"] = [*found.looks, numbers, found.sample, found.note]
+    assert_kept("measured/stopped-marked", made)
+
+
+def test_one_set_may_always_be_left_out_and_one_in_twenty_of_many() -> None:
+    dataset = builtin(20)
+    for failing, refused in ((1, False), (2, True)):
+        wrong = [example.id for example in dataset.examples[: 2 * failing : 2]]
+
+        def ask(examples: Sequence[Example], wrong: list[str] = wrong) -> Any:
+            present = [example.id for example in examples if example.id in wrong]
+            if present:
+                fault = ModelError("too long")
+                fault.example_ids = tuple(present)
+                raise fault
+            return len(examples)
+
+        if refused:
+            with pytest.raises(
+                ModelError, match=r"^4 of 40 examples, more than 5%, would be left out with their sets: too long$"
+            ):
+                sampling.outcomes_of(dataset, ask)
+        else:
+            assert sampling.outcomes_of(dataset, ask) == 38
+
+    def always(examples: Sequence[Example]) -> Any:
+        raise ModelError("no answer")
+
+    with pytest.raises(ModelError, match=r"^no answer$"):
+        sampling.outcomes_of(dataset, always)
+
+
+def test_the_manifest_says_how_sentences_were_drawn() -> None:
+    manifest = RunManifest("m", {}, {"d": {}}, {"t": {"samples": 8}, "u": {}}, {}, {}, "c", "now", notes=["before"])
+    assert dataset_samples(manifest, "t") == {} == dataset_samples(manifest, "missing")
+    key, other = RunKey("m", "d", "t"), RunKey("m", "e", "t")
+    drawn = Sampled(builtin(2), (Look(1, 2, 3, 4, 5, 0.1, "x"),), Sample({"a": 7}, looks=2))
+    whole = Sampled(builtin(2), (), None)
+    after = with_samples(manifest, [(key, drawn), (other, whole)])
+    assert sample_of(after, key) == Sample({"a": 7}, looks=2) and sample_of(after, other) is None
+    assert after.notes == [f"{key}: {drawn.note}", f"{other}: {whole.note}", "before"] and after.tasks["u"] == {}
+    assert dict(manifest.tasks["t"]) == {"samples": 8}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_texts import assert_kept
 
 import equipoise
-from equipoise.datasets import open_dataset
+from equipoise.datasets import Dataset, open_dataset
 from equipoise.measuring.goals import goals
 from equipoise.measuring.measure import Plan
-from equipoise.measuring.settling import ALL_ASKED, BUDGET, FEWEST_SETS, STOPPED, Settled, until_settled
+from equipoise.measuring.settling import ALL_ASKED, BUDGET, FEWEST_SETS, STOPPED, Decision, Settled, until_settled
 from equipoise.metrics import METRICS
 from equipoise.metrics.requirement import FAILED, PASSED, UNDECIDED, parse_requirement
 from equipoise.records import EquipoiseError, Outcomes, RunKey
@@ -37,9 +40,11 @@ class Asked:
         return open_task("next-word").run(examples, scorer=lambda prompts: next(score([prompts])), writer=None)  # type: ignore[arg-type]
 
 
-def settle(*texts: str, at_most: int | None = None, plan: Plan = PLAN, **planted: float) -> Settled:
-    (asked,) = goals([(DATA, "next-word")], [parse_requirement(text) for text in texts], plan)
-    return until_settled(DATA, Asked(**planted), plan, KEY, asked, at_most=at_most)
+def settle(
+    *texts: str, at_most: int | None = None, plan: Plan = PLAN, data: Dataset = DATA, **planted: float
+) -> Settled:
+    (asked,) = goals([(data, "next-word")], [parse_requirement(text) for text in texts], plan)
+    return until_settled(data, Asked(**planted), plan, KEY, asked, at_most=at_most)
 
 
 def types(settled: Settled) -> dict[str, int]:
@@ -142,3 +147,49 @@ def test_examples_of_every_task_are_kept(tmp_path: Path) -> None:
     )
     assert {part.task: part.kinds for part in run.parts} == {"next-word": ["type1"], "mcq": ["type2"]}
     assert set(run.outcomes["example_id"]) == set(run.examples["id"])
+
+
+@pytest.mark.parametrize("at_most", [None, 45])
+def test_audits_of_every_kind_of_requirement_end_as_kept(at_most: int | None) -> None:
+    texts = {
+        "clear": ["flip_rate[type=type2] <= 0.30", "accuracy >= 0.4"],
+        "gap": ["accuracy_gap <= 0.02", "eo_sum <= 1.5"],
+        "near": ["ucerf[type=type1] >= 0.86", "certainty[gender=female] >= 0.2"],
+        "estimated": ["desirability_gap[type=type2] <= 0.2"],
+    }
+    made, few = {}, DATA.limited(110)
+    for name, several in texts.items():
+        settled = settle(
+            *several, at_most=at_most, plan=replace(PLAN, resamples=20), data=few, strength=1.0, bias=0.5, noise=0.8
+        )
+        made[name] = {
+            "decisions": [*settled.decisions, *(decision.sentence for decision in settled.decisions)],
+            "looks": [settled.looks[0], settled.looks[-1], len(settled.looks)],
+            "sample": settled.sample,
+            "note": settled.note,
+            "asked": [len(settled.dataset.examples), settled.dataset.examples[0].id, settled.dataset.examples[-1].id],
+        }
+    assert_kept(f"measured/settled-{at_most or 'all'}", made)
+
+
+def test_a_decision_is_told_in_words() -> None:
+    usual = Decision("r", "m", "g", "<=", 0.1, UNDECIDED, 0.12, 0.05, 0.2, 0.95, 40, 1266, BUDGET)
+    number = "0.120 [0.050, 0.200]"
+    at_bound = "the value is at the bound, so more data cannot settle it"
+    assert usual.sentence == f"undecided after 40 of 1,266 sets: {number}; {at_bound}"
+    whole = replace(usual, sets=1266)
+    assert whole.sentence == f"undecided after all 1,266 sets: {number}; {at_bound}"
+    assert replace(usual, needed=1266).sentence.endswith(f"{number}; about 1,266 sets would settle it")
+    assert replace(usual, needed=1267).sentence.endswith("; about 1,267 sets would settle it, but there are 1,266")
+    assert replace(usual, outcome=PASSED).sentence == f"passed after 40 of 1,266 sets: {number}"
+    assert replace(usual, outcome=PASSED, word="better").sentence == f"better after 40 of 1,266 sets: {number}"
+    unknown = replace(usual, value=math.nan, needed=7)
+    assert unknown.as_json()["value"] is None and unknown.as_json()["needed"] == 7 and unknown.as_json()["low"] == 0.05
+
+
+def test_a_budget_that_no_sentence_fits_into_is_refused() -> None:
+    with pytest.raises(
+        EquipoiseError, match=r"^at_most 0 leaves nothing to ask; a base sentence has more sets than that$"
+    ):
+        settle("accuracy >= 0.4", at_most=0, **CLEAR)
+    assert len({example.set_id for example in settle("accuracy >= 0.4", at_most=1, **CLEAR).dataset.examples}) == 1

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
+from test_kept_measurements import asked, builtin
 from typer.testing import CliRunner
 
 import equipoise
@@ -14,7 +16,7 @@ from equipoise.datasets import open_dataset
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measure
 from equipoise.measuring.sampling import until_precise
-from equipoise.measuring.stopping import GUARANTEED, Facts, guaranteed, planned_sample
+from equipoise.measuring.stopping import GUARANTEED, Facts, Sample, facts_of, guaranteed, planned_sample, with_guarantee
 from equipoise.metrics import METRICS
 from equipoise.records import EquipoiseError, Outcomes, RunKey
 from equipoise.scoring.planted import PlantedEngine
@@ -109,3 +111,47 @@ def test_a_contrast_within_sets_counts_whole_sets_only_and_others_count_every_ex
     assert found["gender_within"] == [0, 0, 0, 0, 0]
     firsts = facts.signs(METRICS["flip_rate"], "type2").tolist()
     assert firsts == [1, 0, 0, 1, 0] and not facts.signs(METRICS["flip_rate"], "type1").any()
+
+
+def test_samples_and_their_intervals_are_kept() -> None:
+    data = builtin(40)
+    made = {}
+    for joint in (False, True):
+        sample = planned_sample(data.examples, GUARANTEED, 0.1, joint=joint)
+        made[f"sample, joint {joint}"] = sample
+        for name, part in (("half", data.limited(20)), ("all", data)):
+            made[f"{name}, joint {joint}"] = guaranteed(Items(asked(part)), sample, 0.9)
+    orders = Items(asked(data.limited(20), "mcq", seeds=(1, 2)))
+    made["orders"] = guaranteed(orders, planned_sample(data.examples, GUARANTEED, 0.1, joint=False), 0.9)
+    assert_kept("measured/guaranteed", made)
+
+
+def test_only_rows_of_types_take_the_intervals_of_a_sample() -> None:
+    items = Items(asked(builtin(20)))
+    plan = Plan([METRICS["ucerf"], METRICS["perplexity"]], by=["occupation"], resamples=20)
+    rows, _ = measure(items, plan, RunKey("m", "d", "t"))
+    sample = planned_sample(builtin(40).examples, ["ucerf"], 0.1, joint=False)
+    changed = with_guarantee(rows, items, sample, 0.9)
+    moved = [after for before, after in zip(rows, changed, strict=True) if before != after]
+    assert {(row.metric, row.group) for row in moved} == {("ucerf", "type=type1"), ("ucerf", "type=type2")}
+    assert [row.value for row in changed] == [row.value for row in rows]
+    assert [row.n for row in changed] == [row.n for row in rows]
+    assert with_guarantee(rows, items, None, 0.9) == rows == with_guarantee(rows, items, Sample(), 0.9)
+
+
+def test_the_error_is_shared_by_looks_and_intervals_and_deviations_shrink() -> None:
+    sample = Sample({"a": 100}, looks=5, together=4)
+    assert sample.errors == 20 and sample.level(0.95) == pytest.approx(1 - 0.05 / 20)
+    assert sample.shrink("a", 36) == pytest.approx(0.8) and sample.shrink("a", 100) == 0 == sample.shrink("a", 120)
+    assert sample.shrink("b", 36) == 1.0 == Sample().shrink("a", 5)
+    assert Sample().errors == 1 and Sample().level(0.9) == pytest.approx(0.9)
+
+
+def test_facts_are_those_of_the_examples() -> None:
+    examples = builtin(3).examples
+    facts = facts_of(examples)
+    assert facts.kind.tolist() == [example.groups["type"] for example in examples]
+    assert facts.groups["gender"].tolist() == [example.groups["gender"] for example in examples]
+    assert facts.labelled.tolist() == [example.gold is not None for example in examples]
+    assert facts.answerable.tolist() == [example.answerable for example in examples]
+    assert facts.cluster.tolist() == sorted(facts.cluster.tolist()) and facts.set_id[0] == examples[0].set_id

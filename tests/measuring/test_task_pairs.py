@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.measuring.task_pairs import task_differences
 from equipoise.records import Outcomes
@@ -68,3 +69,26 @@ def test_sets_that_one_task_was_asked_in_part_are_left_out(make_outcomes: Any) -
     ]
     assert flips.estimate.n == SETS - 1
     assert task_differences({"a": whole, "b": part}, [], QUICK) == []
+
+
+def test_differences_of_two_tasks_are_as_kept(make_outcomes: Any) -> None:
+    first = asked(make_outcomes, 6, k=3, seeds=("seed=0", "seed=1"))
+    others = {"b": asked(make_outcomes, 24, seed=3), "c": asked(make_outcomes, 8, seed=4)}
+    few = {name: outcomes.take(np.arange(0, 60)) for name, outcomes in others.items()}
+    made = {
+        "many": task_differences({"a": first, **others}, [("a", "b"), ("c", "b")], Trial(60, 60, 0.9, 1)),
+        "few": task_differences(few, [("c", "b")], Trial(60, 60)),
+    }
+    untyped = {name: replace(o, groups={"gender": o.group("gender")}) for name, o in others.items()}
+    made["untyped"] = task_differences(untyped, [("c", "b")], Trial(60, 60))
+    assert_kept("measured/tasks", made)
+    assert task_differences({"b": others["b"], "c": others["c"].take(np.arange(0))}, [("c", "b")], QUICK) == []
+
+
+def test_sets_that_the_first_task_was_asked_in_part_are_left_out_too(make_outcomes: Any) -> None:
+    whole = asked(make_outcomes, 24)
+    part = whole.take((whole.example_id != "type1-0-male") & (whole.set_id != "type1-1"))
+    for pair in ({"a": part, "b": whole}, {"a": whole, "b": part}):
+        found = {(one.metric, one.kind): one for one in task_differences(pair, [("a", "b")], Trial(20, 9))}
+        assert found["flip_rate", "type1"].estimate.n == SETS - 2
+        assert found["flip_rate", "type2"].estimate.n == SETS

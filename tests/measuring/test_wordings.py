@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.datasets import open_dataset
-from equipoise.measuring.ensembles import over_wordings
+from equipoise.measuring.ensembles import over_wordings, wordings_of
 from equipoise.measuring.estimators import CHANGED, Resamples, set_values, usable_estimators
 from equipoise.measuring.items import Items
-from equipoise.measuring.wordings import item_table, wording_study
+from equipoise.measuring.wordings import item_table, wording_study, wording_values
 from equipoise.options import DatasetOptions
-from equipoise.records import EquipoiseError, Outcomes
+from equipoise.records import EquipoiseError, Outcomes, UndefinedMetric
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.tasks import TaskOptions, open_task, read_wordings
 from equipoise.uncertainty import ESTIMATORS, entropy, perplexity
@@ -130,3 +133,53 @@ def test_an_order_that_holds_in_some_wordings_only_is_found(noisy: Items) -> Non
 
 def vars_of(outcomes: Outcomes) -> dict:
     return {name: getattr(outcomes, name) for name in outcomes.__dataclass_fields__}
+
+
+def test_a_study_of_wordings_is_as_kept() -> None:
+    data = list(EXAMPLES[:24])
+    runs = {}
+    for name, engine in (
+        ("a", PlantedEngine(strength=1, bias=0.4, noise=0.8, wording=0.5)),
+        ("b", PlantedEngine(strength=0.5, bias=0.8, noise=0.8, wording=0.8)),
+    ):
+        engine.prepare(data)
+        task = open_task("mcq", TaskOptions(questions=read_wordings("built-in")[:3], seeds=(1, 2)))
+        runs[name] = Items(task.run(data, scorer=lambda prompts, e=engine: next(e.score([prompts])), writer=None))  # type: ignore[arg-type]
+    rows = np.arange(len(runs["a"]))
+    made = wording_study(runs, rows, "u", Resamples(resamples=30, level=0.9, seed=1))
+    table, _ = item_table(runs["a"], rows[5:], "desirability")
+    joined, places = over_wordings(runs["a"].outcomes)
+    ensemble = [joined.probs.sum(axis=0), joined.logprobs.sum(axis=0), places[:9], joined.variant[:3], len(joined)]
+    reductions = {name: float(values.sum()) for name, values in joined.reductions.items()}
+    assert_kept(
+        "measured/wordings-study",
+        [made.robust, made.divided, made.apart, made.study.standings, made.study.flips],
+        [table.shape, float(table.sum()), table[:, 0].ravel()],
+        [ensemble, reductions],
+    )
+
+
+def test_groups_without_genders_are_those_of_the_texts(noisy: Items) -> None:
+    outcomes = noisy.outcomes
+    renamed = {"group" if name == "gender" else name: column for name, column in outcomes.groups.items()}
+    rows = np.arange(len(noisy))
+    plain = item_table(noisy, rows, "certainty")[0]
+    assert np.array_equal(plain, item_table(Items(replace(outcomes, groups=renamed)), rows, "certainty")[0])
+    nothing = Items(replace(outcomes, groups={"type": outcomes.group("type")}))
+    assert item_table(nothing, rows, "certainty")[0].size == 0
+
+
+def test_sentences_that_miss_a_combination_are_left_out(noisy: Items) -> None:
+    table, _ = item_table(noisy, np.arange(1, len(noisy)), "certainty")
+    assert table.shape == (10, len(EXAMPLES) // 2 - 1, 2)
+
+
+def test_one_wording_has_no_name_and_no_study() -> None:
+    single = Items(asked(PlantedEngine(noise=1), worded=False))
+    assert set(wordings_of(single.outcomes)) == {""}
+    with pytest.raises(UndefinedMetric, match=r"^no counterfactual set was asked in several wordings$"):
+        wording_values({"a": single}, np.arange(len(single)), "u")
+    with pytest.raises(
+        EquipoiseError, match=r"^an estimator over wordings needs items that were asked in several wordings$"
+    ):
+        over_wordings(single.outcomes)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
 from equipoise import audit
+from equipoise.measuring import worst as module
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.worst import worst_groups
 from equipoise.metrics import METRICS
@@ -64,3 +66,24 @@ def test_an_audit_breaks_down_by_combinations_and_refuses_unknown_parts(tmp_path
     assert set(worst["metric"]) >= {"accuracy", "desirability"}
     with pytest.raises(EquipoiseError, match="no item has a group 'shoes'"):
         audit("planted", by=["gender*shoes"], out=tmp_path / "other")
+
+
+@pytest.mark.parametrize("n", [5, 12, 60])
+def test_the_worst_of_drawn_groups_is_as_kept(make_outcomes, n: int) -> None:
+    rates = {("male", "x"): 0.9, ("male", "y"): 0.8, ("female", "x"): 0.7, ("female", "y"): 0.3}
+    names = ("accuracy", "certainty", "perplexity", "desirability", "stated_probability")
+    plan = Plan([METRICS[name] for name in names], by=BY, resamples=40, level=0.9, seed=1)
+    rows = rows_of(rates, n=n, seed=2)
+    for number, row in enumerate(rows):
+        row["type"] = "ab"[number % 2] if n > 20 else ""
+    items = measured_items(make_outcomes(rows), plan)
+    made = [(w.name, dict(w.parts), w.estimate) for w in worst_groups(items, plan)]
+    alone = [(w.name, w.estimate) for w in worst_groups(items, Plan(plan.metrics, by=BY, intervals=False))]
+    assert_kept(f"measured/worst-{n}", made, alone)
+
+
+def test_groups_that_are_not_crossed_have_no_worst(make_outcomes) -> None:
+    items = measured_items(make_outcomes(rows_of({("male", "x"): 0.9}, n=8)), Plan([METRICS["accuracy"]], by=BY))
+    assert list(worst_groups(items, Plan([METRICS["accuracy"]], by=["gender"]))) == []
+    assert list(worst_groups(items, Plan([METRICS["ucerf"]], by=BY))) == []
+    assert module.FEWEST == 5

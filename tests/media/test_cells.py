@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import math
 
+from kept_texts import assert_kept
 from rich.console import Console
-from sample_charts import estimate
+from sample_charts import EVERY, ODD, estimate
+from sample_sections import TABLES
 
 from equipoise.media import markdown, notebook, paper, terminal
-from equipoise.media.cells import NOTHING, estimate_of, plain, words
+from equipoise.media.cells import NOTHING, counts_of, estimate_of, heading, plain, shares_counts, words
 from equipoise.records import Measurement
 from equipoise.records.showing import Cell, Column, Row, Table
 
@@ -77,3 +79,19 @@ def test_what_stands_out_is_bold_in_every_medium_that_has_bold() -> None:
     large, small = out.getvalue().splitlines()[-2:]
     assert "\x1b[1m0.500 [0.400, 0.600]" in large and "\x1b[1m" not in small
     assert plain(table).picked([0, 1]).rows[0][1] == "0.500 [0.400, 0.600]"
+
+
+def test_tables_become_the_texts_that_were_kept() -> None:
+    assert_kept("media/cells", *(plain(table, every=every) for table in TABLES for every in (True, False)))
+    assert_kept("media/cells-of-charts", *(plain(chart.table()) for chart in (*EVERY.values(), *ODD.values())))
+
+
+def test_counts_are_shared_only_where_several_columns_have_the_same() -> None:
+    rows = [Row(("x", estimate(0.5, n=7), estimate(0.4, n=7))), Row(("y", estimate(0.5, n=8), None))]
+    assert shares_counts(Table("", columns("g", "a", "b"), rows))
+    assert not shares_counts(
+        Table("", columns("g", "a", "b"), [*rows, Row(("z", estimate(0.1, n=1), estimate(0.1, n=2)))])
+    )
+    assert not shares_counts(Table("", columns("g", "a"), [Row(("x", estimate(0.5)))]))
+    assert counts_of(Row(("head",), heading=True)) == [] and counts_of(rows[0]) == [7, 7]
+    assert [heading(Column("a", better)) for better in ("higher", "lower", "neither")] == ["a ↑", "a ↓", "a"]

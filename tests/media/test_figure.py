@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
+from matplotlib import colors
 from PIL import Image
-from sample_charts import EVERY, heatmap
+from sample_charts import EVERY, ODD, heatmap
 
 from equipoise.media.figure import WIDTHS, figure, files, saved
 from equipoise.records import EquipoiseError
@@ -117,3 +120,83 @@ def test_unknown_widths_and_formats_are_one_sentence() -> None:
         figure(EVERY["rows"], "poster")
     with pytest.raises(EquipoiseError, match="format must be one of pdf, svg, png, not 'gif'"):
         list(files(EVERY["rows"], ("gif",)))
+
+
+def hexed(colour: Any) -> str:
+    return colors.to_hex(colour, keep_alpha=True)
+
+
+def told(artist: Any) -> list[Any]:
+    """Return what can be seen of an artist, as plain values."""
+    kind, alpha = type(artist).__name__, artist.get_alpha()
+    common = [kind, f"z{artist.get_zorder():g}", *([f"alpha {alpha:g}"] if alpha is not None else [])]
+    common += [] if artist.get_clip_on() else ["not cut"]
+    if hasattr(artist, "get_xydata"):
+        style = (artist.get_linestyle(), artist.get_linewidth(), hexed(artist.get_color()), artist.get_solid_capstyle())
+        marker = (artist.get_marker(), artist.get_markersize(), artist.get_markeredgewidth(), artist.get_markevery())
+        filled = hexed(artist.get_markerfacecolor()) if artist.get_marker() != "None" else ""
+        return [*common, style, marker, filled, artist.get_xydata().tolist()[:8], len(artist.get_xydata())]
+    if hasattr(artist, "get_text"):
+        at = (artist.get_position(), artist.get_ha(), artist.get_va(), artist.get_rotation())
+        offset = getattr(artist, "xy", ()), str(getattr(artist, "xycoords", "")), str(getattr(artist, "anncoords", ""))
+        look = (artist.get_size(), artist.get_weight(), hexed(artist.get_color()), artist.get_bbox_patch() is not None)
+        return [*common, artist.get_text(), at, offset, look]
+    if hasattr(artist, "get_paths"):
+        sizes = [[path.vertices.min(0).tolist(), path.vertices.max(0).tolist()] for path in artist.get_paths()[:4]]
+        colours = [hexed(one) for one in (*artist.get_facecolor()[:4], *artist.get_edgecolor()[:4])]
+        return [*common, len(artist.get_paths()), sizes, colours, list(artist.get_linewidth()[:1])]
+    if hasattr(artist, "get_path"):
+        box = artist.get_path().transformed(artist.get_patch_transform()).get_extents().bounds
+        look = (hexed(artist.get_facecolor()), hexed(artist.get_edgecolor()), artist.get_linewidth())
+        return [*common, artist.get_linestyle(), artist.get_fill(), box, look]
+    if hasattr(artist, "get_clim"):
+        ends = [hexed(artist.get_cmap()(share)) for share in (0.0, 0.5, 1.0)]
+        table = artist.get_array()
+        return [*common, artist.get_clim(), ends, hexed(artist.get_cmap().get_bad()), table.shape, float(table.sum())]
+    return common
+
+
+def axes_told(axes: Any) -> dict[str, Any]:
+    """Return everything that is on a panel's axes."""
+    ticks = {}
+    for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+        labels = [(label.get_text(), label.get_size(), hexed(label.get_color())) for label in axis.get_ticklabels()]
+        is_grid, length = axis.get_gridlines()[:1], axis.get_tick_params().get("length")
+        grid = [(line.get_visible(), hexed(line.get_color()), line.get_linewidth()) for line in is_grid]
+        ticks[name] = [axis.get_ticklocs().tolist(), labels, grid, length, axis.label.get_text(), axis.labelpad]
+        ticks[name] += [[label.get_rotation() for label in axis.get_ticklabels()[:1]]]
+    spines = [name for name, spine in axes.spines.items() if spine.get_visible()]
+    parts = [*axes.collections, *axes.images, *axes.patches, *axes.lines, *axes.texts]
+    return {
+        "box": axes.get_position().bounds,
+        "limits": (*axes.get_xlim(), *axes.get_ylim()),
+        "shown": (axes.axison, axes.get_axisbelow(), axes.get_zorder(), axes.get_frame_on(), spines),
+        "ticks": ticks,
+        "parts": [told(part) for part in parts],
+        "inside": [axes_told(inner) for inner in axes.child_axes],
+    }
+
+
+LARGE = ("radar", "names", "around 7", "around 24")
+"""Charts that are like others, and take longer to draw."""
+
+
+@pytest.mark.parametrize("name", [name for name in (*EVERY, *ODD) if name not in LARGE])
+def test_a_figure_has_what_was_kept_of_it(name: str) -> None:
+    chart = {**EVERY, **ODD}[name]
+    pictures = {}
+    for width, title in (("column", True), ("page", False)):
+        drawn = figure(chart, width, title=title)
+        size = drawn.get_size_inches().tolist()
+        axes = [axes_told(one) for one in drawn.axes]
+        pictures[width] = {"size": size, "texts": list(map(told, drawn.texts)), "axes": axes}
+    assert_kept(f"media/figure/{name.replace(' ', '-')}", pictures)
+
+
+def test_a_file_is_as_asked_and_the_usual_one_is_a_column_without_a_title() -> None:
+    chart = EVERY["ranks"]
+    assert dict(files(chart, ("svg",))) == dict(files(chart, ("svg",), "column", title=False))
+    assert dict(files(chart, ("svg",), title=True)) != dict(files(chart, ("svg",)))
+    assert [ending for ending, _ in files(chart, ("png", "pdf"))] == ["png", "pdf"]
+    assert Image.open(io.BytesIO(saved(figure(chart, 3.0)))).width == 900
+    assert b"CreationDate" not in dict(files(chart, ("pdf",)))["pdf"]

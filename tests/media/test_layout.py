@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_charts import EVERY, radars, scatter
+from kept_texts import assert_kept
+from sample_charts import EVERY, ODD, radars, scatter
 
 from equipoise.media.layout import (
     Place,
     are_upright,
     arrange,
     below,
+    bracket_lines,
+    colour_scale,
+    heat_limit,
+    is_of,
     note_places,
     row_name,
     shown_names,
     square_columns,
     tick_values,
+    title_height,
+    wrapped,
 )
 from equipoise.media.names import LETTER, name_room, short
 from equipoise.records import Estimate
-from equipoise.records.showing import Axis, Chart, Dot, Key, Note, Panel, Square, value_of
+from equipoise.records.showing import Axis, Bracket, Chart, Dot, Heat, Key, Note, Panel, Square, value_of
 
 WIDTHS = (20.0, 31.0, 36.7, 69.4)
 
@@ -165,3 +174,44 @@ def test_a_note_keeps_off_intervals_and_stays_inside() -> None:
     x, _ = found["beside an interval"]
     assert x > across + 0.3 or x + LETTER * len(beside.text) < across - 0.3
     assert found["at the foot"][1] <= place.top + place.height
+
+
+def told(place: Place) -> dict[str, Any]:
+    """Return everything that a medium asks of a place."""
+    panel = place.panel
+    shown: dict[str, Any] = {"below": below(place), "title": title_height(panel), "letters": place.letters}
+    flags = {"x": place.x_shown, "y": place.y_shown, "above": place.names_above}
+    shown |= {"box": (place.left, place.top, place.width, place.height), "cell": place.cell}
+    shown |= {"shown": [name for name, is_shown in flags.items() if is_shown]}
+    shown |= {"corners": [place(x, y) for x in (panel.x.low, panel.x.high) for y in (panel.y.low, panel.y.high)]}
+    if panel.x.names and not panel.polar:
+        shown |= {"upright": are_upright(place), "names": list(shown_names(place))}
+        shown |= {"wrapped": [wrapped(name, place) for name in panel.x.names[:3]]}
+    if panel.y.names:
+        shown |= {"rows": [row_name(name, place) for name in panel.y.names[:3]]}
+    else:
+        shown |= {"ticks": (tick_values(panel.x, place.width), tick_values(panel.y, place.height, upright=True))}
+    if is_of(panel, Heat):
+        shown |= {"scale": colour_scale(place)}
+    brackets = [bracket_lines(bracket, place) for bracket in panel.marks_of(Bracket)]
+    return shown | {"notes": list(note_places(place)), "brackets": brackets}
+
+
+@pytest.mark.parametrize("name", [*EVERY, *ODD])
+def test_a_chart_is_laid_out_as_it_was_kept(name: str) -> None:
+    chart, layouts = {**EVERY, **ODD}[name], {}
+    for width in (19.0, *WIDTHS, 85.0):
+        layout = arrange(chart, width)
+        keys = [(x, y, key.label) for x, y, key in layout.keys]
+        layouts[f"{width:g} wide"] = {"height": layout.height, "places": list(map(told, layout.places)), "keys": keys}
+    assert_kept(f"media/layout/{name.replace(' ', '-')}", layouts)
+
+
+def test_colours_end_where_the_farthest_value_is() -> None:
+    assert heat_limit([Heat(0, 0, -0.5), Heat(0, 0, 0.25), Heat(0, 0, math.nan)]) == 0.5
+    assert heat_limit([Heat(0, 0, 0.01)]) == 0.05 == heat_limit([])
+
+
+@pytest.mark.parametrize(("width", "columns"), [(0.1, 1), (1.95, 1), (1.97, 2), (10.61, 10), (10.59, 9)])
+def test_squares_are_side_by_side_as_there_is_room(width: float, columns: int) -> None:
+    assert square_columns(width) == columns

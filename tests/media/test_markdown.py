@@ -6,7 +6,9 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 from sample_charts import EVERY, estimate
+from sample_sections import SECTIONS
 
 from equipoise.media import markdown
 from equipoise.records.showing import Column, Finding, Row, Section, Table
@@ -35,3 +37,21 @@ def test_any_text_is_one_cell(text: str) -> None:
     made = markdown.draw(Table("", (Column("a", words=True), Column("b", words=True)), [Row((text, text))]))
     row = made.splitlines()[2]
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 3 and "<" not in row
+
+
+def test_sections_are_written_as_they_were_kept() -> None:
+    assert_kept("media/markdown", markdown.sections(SECTIONS), markdown.sections(SECTIONS[:1], 4))
+
+
+@given(st.text())
+def test_a_line_keeps_every_letter_that_can_be_printed(text: str) -> None:
+    line = markdown.one_line(text)
+    assert line.isprintable() and line == line.strip() and "  " not in line
+    words = "".join(one if one.isprintable() or one.isspace() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    assert line.split() == words.split()
+
+
+@given(st.text(st.sampled_from("\\`*_{}[]|#~&<>ab ")))
+def test_every_mark_is_escaped_once(text: str) -> None:
+    plain = re.sub(r"\\([\\`*_{}\[\]|#~])", r"\1", markdown.escaped(text))
+    assert plain.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") == markdown.one_line(text)

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from sample_charts import EVERY, radars
+from kept_texts import assert_kept
+from sample_charts import EVERY, ODD, radars
 
 from equipoise.media.layout import arrange
-from equipoise.media.names import LETTER, rim_lines, rim_places, short
+from equipoise.media.names import (
+    LETTER,
+    LONGEST,
+    name_room,
+    radius_of,
+    rim_lines,
+    rim_places,
+    rim_room,
+    short,
+    whole_names_width,
+)
 from equipoise.records.showing import Axis, Chart, Panel
 
 
@@ -44,3 +55,35 @@ def test_a_polar_panel_is_as_large_as_its_names_let_it_be() -> None:
     wide, narrow = (arrange(radars(6), width).places for width in (81.0, 39.0))
     assert wide[0].letters > narrow[0].letters and len({place.left for place in narrow}) == 2
     assert wide[0].height > narrow[0].height >= 8.0
+
+
+POLAR = {name: chart for name, chart in {**EVERY, **ODD}.items() if chart.panels[0].polar}
+
+
+@pytest.mark.parametrize("name", POLAR)
+def test_names_around_a_panel_are_where_they_were_kept(name: str) -> None:
+    panels, found = POLAR[name].panels, {}
+    for number, panel in enumerate(panels[:2]):
+        for letters in (14, 11, 9):
+            lines = {"lines": rim_lines(panel, letters)}
+            for radius in (3.0, 7.2):
+                lines[f"radius {radius}"] = list(rim_places(panel, (20.0, 10.0), radius, letters))
+            found[f"panel {number}, {letters} letters"] = lines
+        found[f"panel {number}, room"] = (rim_room(panel), rim_room(panel, at_the_bottom=True))
+    widths = (10.0, 19.0, 22.0, 25.0, 30.0, 34.0, 60.0)
+    found["radius and letters"] = {f"{width:g} wide": radius_of(panels, width) for width in widths}
+    found["whole names"] = whole_names_width(panels)
+    assert_kept(f"media/names/{name.replace(' ', '-')}", found)
+
+
+def test_names_are_cut_at_the_last_letter_that_has_room() -> None:
+    assert short("a" * LONGEST) == "a" * LONGEST and short("a" * (LONGEST + 1)) == "a" * (LONGEST - 1) + "…"
+    assert len(short("a" * 99, 7)) == 7
+    assert name_room([]) == 0.8 and name_room(["a" * 10, "a"]) == pytest.approx(0.8 + 1.1 * LETTER * 10)
+    assert name_room(["a" * 99]) == pytest.approx(0.8 + 1.1 * LETTER * LONGEST)
+
+
+def test_what_begins_alike_is_said_each_time_among_few_and_once_among_many() -> None:
+    for count, times in ((12, 12), (13, 1)):
+        panel = Panel([], Axis.of_names([f"fem: {n}" for n in range(count)]), polar=True)
+        assert [lines[0] for lines in rim_lines(panel, 14)].count("fem:") == times

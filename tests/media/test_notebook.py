@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import base64
+import io
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 from matplotlib.figure import Figure
+from PIL import Image
+from sample_charts import EVERY
+from sample_sections import SECTIONS
 
 import equipoise
+from equipoise.media.notebook import Plots, draw, figure, html
+from equipoise.media.page.charts import svg
 from equipoise.records import EquipoiseError
+from equipoise.records.showing import Chart
 from equipoise.runs import Run
 
 PNG = b"\x89PNG"
@@ -24,9 +34,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_figures_are_those_of_the_run(run: Run) -> None:
-    for figure in (run.plot.flips(), run.plot.scale(type="type2"), run.plot.occupations(width="column")):
-        assert isinstance(figure, Figure)
-        assert figure._repr_png_().startswith(PNG)
+    for shown in (run.plot.flips(), run.plot.scale(type="type2"), run.plot.occupations(width="column")):
+        assert isinstance(shown, Figure)
+        assert shown._repr_png_().startswith(PNG)
     rate = run.parts[0].measured.get("flip_rate", type="type2")
     assert rate is not None and rate.value > 0
     points = [line.get_xdata()[0] for line in run.plot.flips().axes[0].get_lines()]
@@ -89,3 +99,35 @@ def test_a_notebook_without_matplotlib_shows_the_same(run: Run, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     html = run._repr_html_()
     assert "<img" in html and "<td>ucerf ↑</td>" in html
+
+
+def test_sections_are_shown_as_they_were_kept() -> None:
+    shown = re.sub('base64,[^"]*', "base64,…", html("A <title>", SECTIONS)).replace("<", "\n<")
+    assert_kept("media/notebook", shown)
+    picture = draw(EVERY["ranks"]).partition("base64,")[2].partition('"')[0]
+    assert base64.b64decode(picture).decode() == str(svg(EVERY["ranks"], alone=True))
+
+
+def test_a_chart_is_found_by_its_topic_and_what_it_is_about() -> None:
+    first, second = (Chart(kind, [], "of-runs", {"type": kind, "empty": ""}) for kind in ("a", "b"))
+    plots = Plots(lambda: iter([first, second, Chart("", [], "scale")]))
+    assert dir(plots) == ["of_runs", "scale"]
+    assert plots.find("of-runs", {}) is first and plots.find("of-runs", {"type": "b", "empty": ""}) is second
+    with pytest.raises(EquipoiseError, match=r"^there is nothing to draw for 'x'; this run has of-runs, scale$"):
+        plots.find("x", {})
+    with pytest.raises(EquipoiseError, match=r"^no of-runs chart is about type=c, x=y; there is type=a; type=b$"):
+        plots.find("of-runs", {"type": "c", "x": "y"})
+    with pytest.raises(AttributeError, match=r"^_private$"):
+        _ = plots._private
+
+
+def test_a_plot_is_a_page_wide_with_its_title(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr("equipoise.media.notebook.figure", lambda *given: (asked.append(given), "figure")[1])
+    chart = Chart("", [], "of-runs")
+    assert Plots(lambda: iter([chart])).of_runs() == "figure" == Plots(lambda: iter([chart])).of_runs(width=3.0)
+    assert asked == [(chart, "page"), (chart, 3.0)]
+    monkeypatch.undo()
+    shown = figure(EVERY["ranks"], 4.0)
+    assert shown.get_size_inches()[0] == pytest.approx(4.0) and shown.texts[0].get_text() == "Ranks"
+    assert Image.open(io.BytesIO(shown._repr_png_())).width == 440

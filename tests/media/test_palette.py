@@ -7,10 +7,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.media.figure import figure
 from equipoise.media.page.charts import svg
-from equipoise.media.palette import SERIES, TOGETHER, TONES, Ink, class_of, style_sheet, tone_of
+from equipoise.media.palette import SERIES, TOGETHER, TONES, Ink, class_of, shape_of, style_sheet, tone_of
 from equipoise.records import Floats
 from equipoise.records.showing import Chart, Dot, Panel
 
@@ -112,3 +113,12 @@ def test_page_and_figures_have_the_same_colours() -> None:
         assert f"--{class_of(dot.tone)}:light-dark({ink.light},{ink.dark})" in style
         assert f'class="mark {class_of(dot.tone)}"' in drawn
     assert not re.findall(r'(?:fill|stroke)="(#\w+)"', drawn), "the page's theme decides on colours"
+
+
+def test_numbers_start_again_after_the_last_and_names_have_their_own() -> None:
+    for number, ink in enumerate(SERIES):
+        assert tone_of(number) is ink is tone_of(number + len(SERIES)) and shape_of(number) == number
+        assert class_of(number) == f"s{number}" == class_of(number + len(SERIES))
+    for name, ink in TONES.items():
+        assert tone_of(name) is ink and class_of(name) == f"t-{name}" and shape_of(name) == ink.shape
+    assert_kept("media/palette", TONES, SERIES, style_sheet().replace("}", "}\n"))

@@ -13,12 +13,14 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
+from sample_sections import TABLES
 
 from equipoise.media.cells import PlainColumn, PlainTable, plain
 from equipoise.media.markdown import table as markdown
-from equipoise.media.paper import comma_separated, file_stem, latex, table_files
+from equipoise.media.paper import comma_separated, figure_files, file_stem, latex, table_files
 from equipoise.records import EquipoiseError
-from equipoise.records.showing import Column, Row, Table
+from equipoise.records.showing import Chart, Column, Row, Table
 from equipoise.report import run_figures, run_tables, tables
 from equipoise.runs.run import Run
 
@@ -206,3 +208,52 @@ def test_a_heading_over_rows_is_in_each_of_them_in_a_sheet() -> None:
         ["first", "fp", "0.8"],
         ["second", "ucerf", "0.7"],
     ]
+
+
+def test_tables_are_written_as_they_were_kept() -> None:
+    for fit in ("column", "page", "longtable"):
+        files = {name: text.decode() for name, text in table_files(TABLES, ("latex",), fit)}
+        assert_kept(f"media/paper-{fit}", "\n\n".join(f"==== {name}\n{text}" for name, text in files.items()))
+    files = {name: text.decode() for name, text in table_files(TABLES, ("markdown", "csv"))}
+    assert_kept("media/paper", "\n\n".join(f"==== {name}\n{text}" for name, text in files.items()))
+    assert [name for name, _ in table_files(TABLES, ("csv",))] == ["metrics-d-t.csv", "models.csv", "many.csv"]
+
+
+@pytest.mark.parametrize(("rows", "is_long"), [(60, False), (61, True)])
+def test_a_table_that_just_fits_on_a_page_is_whole(rows: int, is_long: bool) -> None:
+    table = PlainTable("t", [PlainColumn("a", words=True)], [["x"]] * rows)
+    assert (r"\begin{longtable}" in latex(table)) == is_long and (
+        r"\begin{longtable}" in latex(table, fit="page")
+    ) == is_long
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        *((text, text) for text in ("-0.5", "+0.5", "-1,234", "-5%", "-0.1 [-0.2, 0.1]", "-0.5 (n = 7)", "-0.5 (7)")),
+        *((text, f"'{text}") for text in ("=1+1", "+a", "-a", "@x", "-0.5a", "-1 [0] x", "--1")),
+        *((text, text) for text in ("a=1", "a", "", "0.5", " \u2192 b".strip())),
+    ],
+)
+def test_a_formula_is_quoted_and_a_number_is_not(text: str, cell: str) -> None:
+    sheet = comma_separated(PlainTable("", [PlainColumn("a"), PlainColumn("b")], [[text, "x"]]))
+    assert list(csv.reader(io.StringIO(sheet)))[1][0] == cell
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [("a b/c", "a-b-c"), ("../x", "x"), ("a.b+c-d_e", "a.b+c-d_e"), ("-é·漢.", "é-漢"), ("a  b", "a-b")],
+)
+def test_a_file_name_is_plain(name: str, stem: str) -> None:
+    assert file_stem(name) == stem
+
+
+def test_only_charts_with_a_name_have_files_as_wide_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(
+        "equipoise.media.figure.files", lambda *given, **named: (asked.append((given, named)), [("png", b"1")])[1]
+    )
+    chart, unnamed = Chart("", [], "a b"), Chart("", [])
+    assert list(figure_files([chart, unnamed], ("png",), "page", title=True)) == [("a-b.png", b"1")]
+    assert list(figure_files([chart], ("svg",), "column")) == [("a-b.png", b"1")]
+    assert asked == [((chart, ("png",), "page"), {"title": True}), ((chart, ("svg",), "column"), {"title": False})]

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
 from rich.console import Console
+from sample_charts import ODD
+from sample_sections import SECTIONS
 
 from equipoise import audit
-from equipoise.media.terminal import draw
+from equipoise.media.terminal import _track, draw, sections
 from equipoise.records import Measurement, RunManifest, group_label
-from equipoise.records.showing import Column, Row, Table
+from equipoise.records.showing import Axis, Column, Row, Table
 from equipoise.report import run_text
 from equipoise.runs import Run, RunFolder
 from equipoise.settings import Settings
@@ -335,3 +338,32 @@ def test_a_table_of_words_that_is_too_wide_is_a_list() -> None:
     assert lines[60][0].split() == ["name", "what", "it", "is", "licence"] and len(lines[60]) == 3
     assert lines[40][0] == "winobias" and lines[40][1:3] == ["    sentences about occupations;", "    licence: MIT"]
     assert lines[40][3:] == ["mine", "    a table"]
+
+
+def drawn(shown: Any, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False, color_system="standard", force_terminal=True)
+    console.print(shown)
+    return console.file.getvalue().replace("\x1b[", "^").rstrip()
+
+
+@pytest.mark.parametrize("width", [30, 72, 100, 200])
+def test_sections_are_printed_as_they_were_kept(width: int) -> None:
+    every = drawn(sections(SECTIONS, charts=True), width)
+    some = drawn(sections(SECTIONS[1:4], every=False), width)
+    one_by_one = [drawn(draw(entry), width) for section in SECTIONS[:3] for entry in section.shown]
+    assert_kept(f"media/terminal/{width}", every, some, *one_by_one, *(drawn(draw(one), width) for one in ODD.values()))
+
+
+def test_one_folded_row_is_told_as_one() -> None:
+    table = Table("t", [Column("a", words=True)], [Row(("x",)), Row(("y",)), Row(("z",))], shown=2)
+    text = "in measurements.csv and on the page; `equipoise report RUN --all` prints"
+    assert drawn(draw(table, every=False), 200).splitlines()[-1] == f"^2m1 more row is {text} it.^0m"
+    table = replace(table, shown=1)
+    assert drawn(draw(table, every=False), 200).splitlines()[-1] == f"^2m2 more rows are {text} them.^0m"
+    assert drawn(draw(replace(table, shown=0), every=False), 200) == f"^2m3 more rows are {text} them.^0m"
+
+
+def test_values_are_drawn_on_a_track_from_end_to_end() -> None:
+    axis = Axis(low=0.0, high=31.0)
+    assert _track(axis, (0.0,)) == "●" + " " * 31 and _track(axis, (31.0, 28.0, 31.0)) == " " * 28 + "───●"
+    assert _track(axis, (2.0, 1.0, 4.0)) == " ─●──" + " " * 27 and len(_track(axis, (99.0,))) == 32

@@ -7,7 +7,9 @@ import pytest
 
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import Metric
-from equipoise.metrics.groups import mean
+from equipoise.metrics.columns import ATTRIBUTE, AUGMENTATION
+from equipoise.metrics.groups import Norm, mean, total_size
+from equipoise.metrics.metric import mean_metric
 from equipoise.records import RunKey
 
 
@@ -38,3 +40,72 @@ def test_the_n_of_a_metric_over_sets_is_the_number_of_sets_whatever_else_it_read
         measurements, _ = measure(measured_items(outcomes, plan), plan, RunKey("model", "data", "task"))
         assert {row.estimate.n for row in measurements} == {5}
     assert np.isnan(measured_items(outcomes, plan).columns(plan.estimators[0])["correct"]).all()
+
+
+def test_what_follows_from_a_row() -> None:
+    mine = mean_metric("mine", "certainty", "higher", "Mine", "mine", unit="identity")
+    assert (mine.function, mine.inputs, mine.means) == (mean, ("certainty",), 1)
+    assert (mine.label, mine.summary, mine.better) == ("Mine", "mine", "higher")
+    assert mine.levels == (AUGMENTATION, ATTRIBUTE) and mine.norm is None
+    assert mean_metric("mine", "certainty", "higher", "", "").levels == ()
+    own = mean_metric("mine", "certainty", "higher", "", "", unit="identity", levels=(("gender",),))
+    assert own.levels == (("gender",),)
+    norm = Norm(lambda *columns, weights=None: np.ones(1), total_size)
+    assert over_sets("u", function=norm).norm is norm and over_sets("u", function=norm).means == 0
+
+
+@pytest.mark.parametrize(
+    ("inputs", "facts", "bounds"),
+    [
+        (("certainty",), {"function": mean}, (0, 1)),
+        (("desirability", "certainty"), {"means": 2}, (-1, 1)),
+        (("desirability", "certainty"), {"bounds": (0, 3)}, (0, 3)),
+        (("desirability", "stereotype"), {"means": 2}, (-1, 1)),
+        (("chosen_positive", "certainty"), {"means": 2}, (0, 1)),
+        (("perplexity",), {"function": mean}, None),
+        (("certainty",), {}, None),
+    ],
+)
+def test_bounds_of_what_is_averaged_are_those_of_its_columns(
+    inputs: tuple[str, ...], facts: dict, bounds: tuple | None
+) -> None:
+    assert over_sets(*inputs, **facts).value_bounds == bounds
+
+
+def test_what_it_is_taken_over_is_told_in_words() -> None:
+    told = {
+        (unit, applies): mean_metric("m", "certainty", "higher", "", "", unit=unit, applies_to=applies).taken_over
+        for unit, applies in (
+            ("items", "all"),
+            ("sets", "alike"),
+            ("contrast", "labelled"),
+            ("grouping", "answerable"),
+            ("identity", "unanswerable"),
+            ("pair", "decisions"),
+            ("items", "letter A"),
+        )
+    }
+    assert list(told.values()) == [
+        "items",
+        "sets",
+        "labelled items, two sides compared",
+        "answerable items, by group",
+        "unanswerable marked sentences",
+        "decisions: pairs of groups",
+        "letter A: items",
+    ]
+
+
+def test_why_it_cannot_be_followed_is_told_in_words() -> None:
+    several = "it compares several groups at once, which has no sequence of units yet"
+    for unit in ("identity", "pair", "grouping"):
+        assert mean_metric("m", "certainty", "higher", "", "", unit=unit).unsettled == several
+    assert over_sets("certainty").unsettled == "it is not made of means, or its row does not say of how many (`means`)"
+    unbounded = mean_metric("m", "perplexity", "lower", "", "")
+    assert unbounded.unsettled == "the values that it averages have no bounds"
+    assert mean_metric("m", "certainty", "higher", "", "").unsettled == ""
+
+
+def test_several_groups_are_the_first_reason() -> None:
+    row = Metric("m", lambda values: 0.0, ("certainty",), "higher", "", "", unit="pair")
+    assert row.means == 0 and row.unsettled.startswith("it compares several groups at once")

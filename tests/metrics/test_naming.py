@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from equipoise.metrics import METRICS
-from equipoise.metrics.naming import estimator_of, label_of, metric_named, metric_of
+from equipoise.metrics.naming import SUFFIXES, estimator_of, label_of, metric_named, metric_of
 from equipoise.records import EquipoiseError
 from equipoise.uncertainty import ESTIMATORS
 
@@ -27,3 +27,13 @@ def test_an_unknown_name_is_an_error() -> None:
 
 def test_a_label_names_the_estimator_unless_it_is_the_usual_one() -> None:
     assert (label_of("ucerf"), label_of("ucerf_renyi")) == ("UCerF", "UCerF (renyi)")
+
+
+def test_an_ending_names_its_estimator_and_the_longest_beginning_is_the_metric() -> None:
+    assert {"fisher_rao", "perplexity", "top_probability"} <= SUFFIXES and len(SUFFIXES) == len(ESTIMATORS)
+    assert label_of("ucerf_signed_fisher_rao") == f"{METRICS['ucerf_signed'].label} (fisher-rao)"
+    assert metric_of("ucerf_signed_margin") is METRICS["ucerf_signed"], "not ucerf with an ending of signed_margin"
+    for unknown in ("ucerf_", "_margin", "ucerf_nothing", "margin", "", "accuracy_margin_margin"):
+        assert metric_of(unknown) is None and estimator_of(unknown) is None
+    with pytest.raises(EquipoiseError):
+        label_of("ucerf_nothing")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.metrics.sides import side_columns, with_predictions
+from equipoise.metrics.sides import is_predicted, predicted_group, side_columns, with_predictions
 from equipoise.records import ABSENT, Outcomes
 
 
@@ -46,3 +46,20 @@ def test_outcomes_without_sentence_pairs_predict_no_side(pairs: Outcomes) -> Non
     plain = replace(pairs, sides=np.full(4, "", dtype=object))
     assert with_predictions(plain) is plain
     assert all(np.isnan(side_columns(plain)[name]).all() for name in ("y", "p", "prefers"))
+
+
+def test_how_far_a_probability_is_from_its_label_and_several_names_of_sides(pairs: Outcomes) -> None:
+    columns = side_columns(pairs)
+    np.testing.assert_allclose(columns["p_apart"], [-0.25, 0.2, np.nan, np.nan], atol=1e-12)
+    mixed = replace(pairs, sides=np.array(["male|female", "old|young", "old|young", ""], dtype=object))
+    assert side_columns(mixed)["predicted_side"].tolist() == ["male", "young", "", ""]
+    named = with_predictions(mixed)
+    assert predicted_group(named) == "predicted_side" and named.groups["predicted_side"].tolist() == [
+        "male",
+        "young",
+        "",
+        "",
+    ]
+    assert is_predicted("predicted_side") and not is_predicted("side_predicted_") and not is_predicted("gender")
+    third = replace(pairs, gold=np.array([2, 2, 2, 2]))
+    assert np.isnan(side_columns(third)["y"]).all(), "a third candidate is neither side"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ import pytest
 
 import equipoise
 from equipoise.comparing.comparison import Choices
-from equipoise.options import OptionError, check_fields, checked
+from equipoise.options import OptionError, Options, check_fields, checked, takes
+from equipoise.options.arguments import check_type
+from equipoise.options.option import ASK, option
 from equipoise.progress import Progress
 from equipoise.records import EquipoiseError
 
@@ -98,3 +100,70 @@ def test_every_public_function_answers_odd_arguments_with_our_error(
 
 def _no_engine(*_: Any) -> None:
     raise EquipoiseError("the arguments were accepted")
+
+
+KINDS: list[tuple[Any, list[Any], list[Any], str]] = [
+    (Any, [None, 3, "a", print], [], ""),
+    (str, ["a"], [3, None, ["a"]], "text"),
+    (int, [3], [True, 2.5, "3", 2**63], "a whole number"),
+    (float, [3, 2.5], [True, "3"], "a number"),
+    (bool, [True], [1, "yes"], "true or false"),
+    (Path, [Path("a")], ["a", 3], "a path"),
+    (dict, [{"a": 1}], [[]], "a dict"),
+    (str | None, ["a", None], [3], "text"),
+    (int | str | None, [3, "a", None], [2.5, True], "a whole number or text"),
+    (Sequence[str], [[], ["a"], ("a", "b")], ["a", [3], ["a", 3], {"a"}, None], "a list of texts"),
+    (Sequence[int], [[], [3]], [["a"], 3], "a list"),
+    (Sequence[str | Path], [["a", Path("b")]], [[3], "a"], "a list"),
+    (Sequence[Sequence[str]], [[["a"]], [[]]], [["a"]], "a list"),
+    (Sequence[str] | None, [None, ["a"]], ["a"], "a list of texts"),
+    (Callable[[int], str], [print, len], [3, "print", None], "a function"),
+    (Callable[..., Any] | bool, [print, True], [3], "a function or true or false"),
+    (Sequence[str] | Sequence[int] | str, ["a", [3], ["a"]], [3, [2.5]], "a list of texts or a list or text"),
+]
+
+
+@pytest.mark.parametrize(("hint", "good", "bad", "words"), KINDS, ids=[str(kind[0]) for kind in KINDS])
+def test_every_annotation_takes_what_it_says_and_refuses_the_rest(
+    hint: Any, good: list[Any], bad: list[Any], words: str
+) -> None:
+    for value in good:
+        check_type("it", value, hint)
+    for value in bad:
+        with pytest.raises(OptionError) as refused:
+            check_type("it", value, hint)
+        assert str(refused.value) == f"it must be {words}, not {value!r}" and refused.value.names == ("it",)
+
+
+def test_a_function_with_further_choices_takes_any_name() -> None:
+    @checked
+    def open_ended(cups: int, **choices: Any) -> dict[str, Any]:
+        return {"cups": cups, **choices}
+
+    assert open_ended(1, sugar="two") == {"cups": 1, "sugar": "two"}
+    with pytest.raises(OptionError, match=r"^cups must be a whole number, not 'x'$"):
+        open_ended("x")
+    with pytest.raises(TypeError, match="positional argument"):
+        brew("mint", 1, "a")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cup(Options):
+    """Options of a cup."""
+
+    size: int = option(3, "How --big.", ASK)
+
+
+def test_a_function_that_takes_options_has_them_in_its_signature_and_text() -> None:
+    @takes(Cup)
+    def fill(herb: str, *, quick: bool = False, **choices: Any) -> tuple[Any, ...]:
+        return herb, quick, choices
+
+    parameters = inspect.signature(fill).parameters
+    assert list(parameters) == ["herb", "quick", "size"]
+    assert parameters["size"].kind is inspect.Parameter.KEYWORD_ONLY and parameters["size"].default == 3
+    assert parameters["size"].annotation is int
+    assert fill.__doc__ == "\n\nOptions:\n    size: How big."
+    assert fill("mint", size=4) == ("mint", False, {"size": 4})
+    with pytest.raises(OptionError, match=r"^herb must be text, not 3$"):
+        fill(3)

@@ -10,9 +10,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from equipoise.options.arguments import takes
-from equipoise.options.option import ASK, MODEL, OptionError, Options, check_arguments, option, options_of
+from equipoise.options.option import (
+    ASK,
+    LARGEST,
+    MODEL,
+    OptionError,
+    Options,
+    check_arguments,
+    fits,
+    hint,
+    option,
+    options_of,
+    written,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,3 +160,117 @@ class Oat:
 
     def __fspath__(self) -> str:
         return "oat"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds(Options):
+    """One option of each kind of bound."""
+
+    free: float = option(0.0, "Free.", ASK)
+    least: float = option(5.0, "At least.", ASK, least=2)
+    above: float = option(5.0, "Above.", ASK, above=2)
+    below: float = option(1.0, "Below.", ASK, below=4)
+    from_to: float = option(3.0, "At least and below.", ASK, least=2, below=4)
+    between: float = option(3.0, "Between.", ASK, above=2, below=4)
+    files: Sequence[str] = option((), "Files.", ASK)
+    many: int | None = option(None, "Many.", ASK)
+
+
+WORDS = {
+    "free": "",
+    "least": "be at least 2",
+    "above": "be above 2",
+    "below": "be below 4",
+    "from_to": "be at least 2 and below 4",
+    "between": "lie between 2 and 4",
+}
+
+
+@given(st.sampled_from(list(WORDS)), st.sampled_from([1.5, 2.0, 2.5, 3.5, 4.0, 4.5]) | st.floats(-9, 9))
+def test_a_value_is_taken_exactly_within_its_bounds(name: str, value: float) -> None:
+    inside = {
+        "free": True,
+        "least": value >= 2,
+        "above": value > 2,
+        "below": value < 4,
+        "from_to": 2 <= value < 4,
+        "between": 2 < value < 4,
+    }[name]
+    if inside:
+        assert getattr(Bounds(**{name: value}), name) == value
+        return
+    with pytest.raises(OptionError) as refused:
+        Bounds(**{name: value})
+    assert str(refused.value) == f"{name} must {WORDS[name]}, not {value!r}" and refused.value.names == (name,)
+
+
+def test_a_default_is_taken_although_it_is_no_choice() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Odd(Options):
+        size: str = option("", "Size.", ASK, choices=("big", "small", "tiny"))
+        count: int = option(0, "Count.", ASK, least=3)
+
+    assert (Odd().size, Odd(size="big").size, Odd(count=3).count) == ("", "big", 3)
+    with pytest.raises(OptionError, match=r"^size must be big, small or tiny, not 'wide'$"):
+        Odd(size="wide")
+    with pytest.raises(OptionError, match=r"^count must be at least 3, not 2$"):
+        Odd(count=2)
+
+
+def test_texts_are_split_at_commas_only_where_that_is_meant() -> None:
+    assert Tea(herbs="mint").herbs == ("mint",) and Tea(herbs="mint,sage").herbs == ("mint", "sage")
+    assert Bounds(files="a,b").files == ("a,b",)
+    assert Bounds(files=[Oat(), np.str_("b")]).files == ["oat", "b"]
+    assert Bounds(files=(Oat(),)).files == ("oat",)
+
+
+def test_nothing_is_taken_only_where_that_is_a_type() -> None:
+    assert Bounds(many=None).many is None and Tea(heat=None).heat is None
+    for name in ("least", "files"):
+        with pytest.raises(OptionError, match=rf"^{name} must be a .*, not None$"):
+            Bounds(**{name: None})
+
+
+@pytest.mark.parametrize("kind", [int, float])
+def test_a_number_that_a_computer_word_cannot_hold_fits_nothing(kind: type) -> None:
+    assert LARGEST == 9223372036854775808
+    for sign in (1, -1):
+        assert fits(sign * (LARGEST - 1), kind) and not fits(sign * LARGEST, kind)
+    assert fits(1e300, float) and not fits(1e300, int)
+    assert not fits(True, kind) and fits(True, bool) and not fits(1, bool) and not fits("1", kind)
+
+
+def test_long_values_are_cut_where_they_are_refused() -> None:
+    assert written("x" * 300) == f"'{'x' * 27}...{'x' * 28}'"
+    assert len(written(10**300)) == 60 and written(10**5000) == "a number this long"
+    assert written("short") == "'short'"
+    assert len(written(type("A" * 200, (), {"__repr__": lambda self: "o" * 200})())) == 60
+
+
+def test_the_nearest_name_is_the_one_that_is_said() -> None:
+    assert hint("herbz", ["mint", "herb", "herds", "hero"]) == "; did you mean 'herb'?"
+    assert hint("herds", ["herbs", "herb"]) == "; did you mean 'herbs'?"
+    assert hint("seeds", ["seed"]) == "; it is now 'orders'"
+    assert hint("precision", ["until_width"]) == "; it is now 'until_width'"
+    assert hint("precision", ["until-width"]) == "; it is now 'until-width'"
+    assert hint("pre-cision", ["x"]) == ""
+
+
+def test_a_type_among_several_is_the_first_that_is_one() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Mixed(Options):
+        number: int | str | None = option(1, "Number.", ASK)
+        word: str | None = option(None, "Word.", ASK)
+        words: Sequence[str] | None = option(None, "Words.", ASK)
+
+    known = options_of(Mixed)
+    assert [known[name].kind for name in ("number", "word", "words")] == [int, str, str]
+    assert known["words"].several and not known["word"].several
+
+
+def test_names_have_dashes_in_files_and_values_are_copied() -> None:
+    assert options_of(Bounds)["from_to"].key == "from-to"
+    tea = Tea()
+    assert tea.names == {} and OPTIONS["names"].default == {}
+    assert Tea(names={"a": "b"}).names == {"a": "b"}
+    assert list(options_of(Bounds, Tea))[:2] == ["iced", "free"], "arguments first, then as declared"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
 
 import equipoise
 from equipoise.options import (
@@ -82,6 +83,14 @@ def test_only_a_class_that_both_inherit_gives_two_takers_one_option() -> None:
         (QuestionOptions, {"questions": ["{text}"], "wordings": "built-in"}, "questions and wordings both word"),
         (DatasetOptions, {"neutral": "human"}, "neutral must be person or someone, not 'human'"),
         (DatasetOptions, {"augment": ["X"]}, "augment must be R, NR or C, not 'X'"),
+        (EngineOptions, {"chat_time": "noon"}, "chat_time must be a time such as 2026-11-16T09:00:00, not 'noon'$"),
+        (EngineOptions, {"chat_time": "noon", "dropout": 0.1, "server": "s"}, "chat_time must be a time"),
+        (EngineOptions, {"dropout": 0.1, "server": "s", "cluster": "c"}, "a server cannot put dropout"),
+        (EngineOptions, {"server": "s", "cluster": "c", "workers": 2}, "a server needs no cluster: it answers many"),
+        (AnswerOptions, {"second_reader": True, "samples": 1}, "second_reader reads one answer for each question"),
+        (AnswerOptions, {"second_reader": True, "samples": 1, "system": "x"}, "chat must be set, too"),
+        (AnswerOptions, {"chat": True, "answer_turn": "plain"}, "answer_turn plain has no turns, and chat asks"),
+        (AnswerOptions, {"second_reader": True, "samples": 1, "chat": True, "answer_turn": "plain"}, "second_reader"),
     ],
 )
 def test_what_does_not_fit_is_refused(taker: type[Options], chosen: dict[str, Any], sentence: str) -> None:
@@ -169,3 +178,69 @@ def test_a_value_of_another_type_is_refused_by_its_name_or_made_the_right_one(na
             continue
         assert made is None or known.accepts(made)
     assert refused > len(ODD) / 3
+
+
+@pytest.mark.parametrize(
+    ("taker", "chosen"),
+    [
+        (EngineOptions, {"chat_time": "2026-11-16T09:00:00"}),
+        (EngineOptions, {"dropout": 0.0, "server": "http://s"}),
+        (EngineOptions, {"dropout": 0.1, "cluster": "auto"}),
+        (EngineOptions, {"cluster": "auto", "workers": 2, "worker_cores": 3}),
+        (EngineOptions, {"workers": 0, "worker_cores": 1}),
+        (AnswerOptions, {"system": "Be brief.", "chat": True}),
+        (AnswerOptions, {"chat": True, "answer_turn": "user"}),
+        (AnswerOptions, {"chat": False, "answer_turn": "plain"}),
+        (AnswerOptions, {"second_reader": True, "samples": 0}),
+        (AnswerOptions, {"second_reader": False, "samples": 3}),
+        (QuestionOptions, {"questions": ["{text}"]}),
+        (QuestionOptions, {"wordings": "built-in"}),
+    ],
+)
+def test_what_fits_together_is_taken(taker: type[Options], chosen: dict[str, Any]) -> None:
+    made = taker(**chosen)
+    assert {name: getattr(made, name) for name in chosen} == chosen
+
+
+NAMED = [
+    (EngineOptions, {"chat_time": "noon"}, ("chat_time",)),
+    (EngineOptions, {"dropout": 0.1, "server": "s"}, ()),
+    (EngineOptions, {"server": "s", "cluster": "c"}, ("concurrency",)),
+    (EngineOptions, {"workers": 2}, ("workers", "worker_cores", "cluster")),
+    (AnswerOptions, {"system": "x"}, ("chat", "system")),
+    (AnswerOptions, {"second_reader": True, "samples": 1}, ("second_reader", "samples")),
+    (AnswerOptions, {"chat": True, "answer_turn": "plain"}, ("chat", "answer_turn")),
+    (QuestionOptions, {"questions": ["{text}"], "wordings": "w"}, ("questions", "wordings")),
+]
+
+
+@pytest.mark.parametrize(("taker", "chosen", "names"), NAMED)
+def test_a_refusal_names_the_options_that_it_speaks_of(
+    taker: type[Options], chosen: dict[str, Any], names: tuple[str, ...]
+) -> None:
+    with pytest.raises(OptionError) as error:
+        taker(**chosen)
+    assert error.value.names == names
+
+
+def test_every_option_is_as_it_was_kept() -> None:
+    assert_kept("tables/options", options_of(AuditOptions, RunOptions, OutputOptions))
+
+
+def bounded() -> dict[str, Any]:
+    return {name: known for name, known in options_of(Settings).items() if known.least or known.above or known.below}
+
+
+@pytest.mark.parametrize("name", bounded())
+def test_a_number_may_be_its_least_and_must_be_within_its_bounds(name: str) -> None:
+    known = OPTIONS[name]
+    step = 1 if known.kind is int else 1e-9
+    inside = [known.least] if known.least is not None else [known.above + step]
+    inside += [known.below - step] if known.below is not None else []
+    outside = [known.least - step] if known.least is not None else [known.above]
+    outside += [known.below] if known.below is not None else []
+    for value in inside:
+        known.check(value)
+    for value in outside:
+        with pytest.raises(OptionError, match=rf"^{name} must (be|lie) .*, not {re.escape(repr(value))}$"):
+            known.check(value)

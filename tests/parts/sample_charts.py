@@ -9,6 +9,7 @@ from equipoise.records.showing import (
     Area,
     Axis,
     Bar,
+    Bracket,
     Chart,
     Cloud,
     Dot,
@@ -184,3 +185,66 @@ EVERY = {
         clouds(),
     )
 }
+
+
+def brackets() -> Chart:
+    """Return lying bars with words behind them, and brackets beside their rows."""
+    names = ["one", "two", "three", "four"]
+    bars = [Bar((0.0, 0.2 * at + 0.1), (at - 0.3, at + 0.3), "he", f"{names[at]}", f"{at} words") for at in range(4)]
+    joined = [Bracket([0.0, 1.0]), Bracket([1.0, 2.0, 3.0], 1)]
+    across = Axis("share", unit="%", ends=("none", "", "all"))
+    panel = Panel([*bars, *joined], across, Axis.of_names(names, "row"), "Lying", spacing=1.5)
+    return Chart("Brackets", [panel], "brackets", {"dataset": "d"}, [Key("bars", "he")], "A caption.")
+
+
+def standing() -> Chart:
+    """Return standing bars, lines, rules and notes, with a hidden axis and a common one."""
+    marks = [
+        Bar((0, 2), (0, 5), 0, "wide", "12,345", "#wide", 0.5),
+        Bar((3, 4), (0, 2), 3, "narrow", "a word of many letters", "#narrow", 0.5),
+        Line([(0.0, 1.0), (4.0, 3.0), (2.0, 4.0)], "they", "line", closed=True, dashed=True),
+        Area([(0.0, 1.0, 2.0), (2.0, 2.0, 4.0), (4.0, 0.5, 1.0)], "she"),
+        Rule(2.0, label="limit"),
+        Rule(3.0, "y", "level"),
+        Rule(1.0),
+        *(Note(x, y, text) for x, y, text in ((2.0, 2.5, "in the middle"), (0.1, 4.9, "at an end"), (3.9, 0.1, "low"))),
+        *(Dot(x, estimate(y, 0.7), "wrong", f"dot {x}", hollow=True, small=True) for x, y in ((1.0, 2.0), (3.0, 4.0))),
+    ]
+    above = Panel(marks, Axis("hours", 0, 4), Axis("level", 0, 5), "Above", height=0.7)
+    below = Panel([Line([(0.0, 0.2), (4.0, 0.9)], 3)], Axis("hours", 0, 4), Axis(hidden=True), "Below", height=0.2)
+    return Chart("Standing", [above, below], "standing", legend=[Key("dashed", "they", True), Key("x" * 70, 1)])
+
+
+def around(count: int) -> Chart:
+    """Return a polar panel with that many names, some of them long."""
+    words = ("short", "a word and three more words", "incomprehensibilities", "x: y", "x: another longer name")
+    names = [f"{words[at % len(words)]}{at if at >= len(words) else ''}" for at in range(count)]
+    marks = [
+        Area([(float(at), 0.2, 0.6) for at in range(count)], 1),
+        Line([(float(at), 0.4) for at in range(count)], 1),
+        Dot(0.0, estimate(0.4), 2, "first"),
+        Rule(0.5, "y"),
+    ]
+    panel = Panel(marks, Axis.of_names(names), Axis("confidence", 0.0, 1.0), f"{count} names", polar=True)
+    return Chart("Around", [panel, panel], "around", layout="multiples")
+
+
+def under() -> Chart:
+    """Return names under panels, in several lines or turned, some of them with a tone."""
+    names = ["a name of several words", "short", "another"]
+    bounded = Estimate(math.nan, 0.2, 0.6, 0.95, 12, "")
+    dots = [Dot(float(at), estimate(0.2 * at), at, link=f"#{at}") for at in range(3)] + [Dot(1.0, bounded, "quiet")]
+    tones = ["he", "", "she"]
+    wrapped = Panel(dots, Axis.of_names(names, "group", tones), Axis("UCerF", -0.2, 1.0, unit="%"), "Wrapped")
+    turned = Panel(dots, Axis.of_names([f"{name} incomprehensibly" for name in names] * 4, tones=tones), title="Turned")
+    named = Panel([Dot(0.5, 1.0)], Axis("value"), Axis.of_names(["first", "second"]), "Named")
+    return Chart("Under", [wrapped, turned, named], "under", layout="multiples")
+
+
+ODD = {
+    "brackets": brackets(),
+    "standing": standing(),
+    "under": under(),
+    **{f"around {count}": around(count) for count in (1, 2, 3, 7, 13, 24)},
+}
+"""Charts of everything that the others do not have."""

@@ -11,6 +11,8 @@ import pytest
 from equipoise.records import (
     DatasetError,
     Example,
+    SentencePair,
+    marked_slot,
 )
 
 
@@ -43,10 +45,14 @@ def example(**changes: Any) -> Example:
         ({"gold": -1}, "example a: gold -1 is not one of 2 candidates"),
         ({"stereotype": 5}, "example a: stereotype 5 is not one of 2 candidates"),
         ({"gold": None}, "example a: answerable, but no right answer is given"),
+        ({"good": 2}, "example a: good 2 is not one of 2 candidates"),
+        ({"good": -1}, "example a: good -1 is not one of 2 candidates"),
+        ({"pair": SentencePair("The ", ("a", "b"), ("male",))}, "example a: needs one side for each of 2 candidates"),
+        ({"id": "", "text": "Who?"}, "example 'Who\\?': id and set_id must not be empty"),
     ],
 )
 def test_an_invalid_example_is_refused_by_name(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(DatasetError, match=message):
+    with pytest.raises(DatasetError, match=f"{message}$"):
         example(**changes)
 
 
@@ -58,3 +64,37 @@ def test_an_unanswerable_example_may_have_a_label_or_none() -> None:
 def test_examples_are_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         example().gold = 0  # type: ignore[misc]
+
+
+def test_an_example_is_in_the_cluster_of_its_set_or_in_its_own() -> None:
+    assert example().cluster_id == "p" and example(cluster_id="c").cluster_id == "c"
+    first, last = example(gold=0, stereotype=1, good=0), example(gold=1, stereotype=0, good=1)
+    assert (first.gold, first.stereotype, first.good) == (0, 1, 0) and (last.gold, last.good) == (1, 1)
+
+
+def test_the_sides_of_a_pair_are_named_in_order() -> None:
+    pair = SentencePair("The ", ("man left.", "woman left."), ("male", "female"))
+    assert pair.label == "male|female" and example(pair=pair).pair is pair
+    assert marked_slot(3) == "marked:3"
+
+
+def test_candidates_are_told_apart_by_their_letters_in_lower_case() -> None:
+    assert example(candidates=("straße", "strasse")).candidates == ("straße", "strasse")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"id": "", "pair": SentencePair("", (), ())}, "id and set_id"),
+        ({"pair": SentencePair("", (), ()), "text": ""}, "needs one side"),
+        ({"text": "", "candidates": ("a",)}, "the text is empty"),
+        ({"candidates": (" ",)}, "needs at least two candidates"),
+        ({"candidates": (" ", " ")}, "is not text"),
+        ({"candidates": ("a", "a"), "gold": 7}, "repeat"),
+        ({"gold": 7, "stereotype": 8}, "gold 7"),
+        ({"gold": None, "stereotype": 8}, "stereotype 8"),
+    ],
+)
+def test_of_several_faults_the_first_is_told(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(DatasetError, match=message):
+        example(**changes)

@@ -14,6 +14,7 @@ from equipoise.records import (
     EquipoiseError,
     Estimate,
     Measurement,
+    RunKey,
     group_label,
     parse_group,
 )
@@ -94,3 +95,114 @@ def test_nothing_is_less_than_zero_by_nothing(form: str) -> None:
     text = format(Estimate(-1e-5, -0.0, 0.5, 0.95, 9, "m"), form)
     assert not re.search(r"-0\.0+\b", text), text
     assert "-" in format(Estimate(-0.3, -0.4, 0.5, 0.95, 9, "m"), form)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "excludes"),
+    [(0.0, 1.0, False), (0.1, 1.0, True), (-1.0, 0.0, False), (-1.0, -0.1, True), (-1.0, 1.0, False)],
+)
+def test_an_interval_that_touches_zero_holds_it(low: float, high: float, excludes: bool) -> None:
+    assert Estimate(0.5, low, high, 0.95, 9, "m").excludes_zero is excludes
+
+
+@pytest.mark.parametrize(("low", "high"), [(math.nan, 0.5), (0.5, math.nan), (math.nan, math.nan)])
+def test_an_interval_has_two_ends_or_is_none(low: float, high: float) -> None:
+    one = Estimate(0.5, low, high, 0.95, 9, "m")
+    assert not one.has_interval and format(one, "") == "0.500 [no interval]"
+    assert Estimate(0.5, 0.5, 0.5, 0.95, 9, "m").has_interval
+
+
+def test_an_interval_is_kept_within_both_bounds() -> None:
+    around = Estimate.around(0.1, 0.3, (0, 1), level=0.9, n=4, method="Hoeffding")
+    assert around == Estimate(0.1, 0.0, 0.4, 0.9, 4, "Hoeffding")
+    alone = Estimate.around(0.1, math.nan, (0, 1), level=0.9, n=4, method="none")
+    assert (
+        alone == Estimate.alone(0.1, level=0.9, n=4, method="none") == Estimate(0.1, math.nan, math.nan, 0.9, 4, "none")
+    )
+
+
+@pytest.mark.parametrize("name", ["value", "low", "high", "p", "p_corrected"])
+def test_what_is_not_known_is_equal_to_what_is_not_known(name: str) -> None:
+    one, other = (dataclasses.replace(ESTIMATE, **{name: float("nan")}) for _ in range(2))
+    assert one == other != ESTIMATE and math.isnan(getattr(one, name))
+
+
+@given(st.floats(-5, 5), st.floats(-5, 5), st.floats(0, 5), st.sampled_from([-2.0, -1.0, 0.5, 3.0]))
+def test_a_multiple_of_an_estimate_is_one_of_all_its_numbers(
+    value: float, low: float, width: float, factor: float
+) -> None:
+    one = Estimate(value, low, low + width, 0.95, 9, "m", 0.01, 0.02)
+    scaled = one.scaled(factor)
+    assert scaled.value == factor * value and scaled.low <= scaled.high
+    assert {scaled.low, scaled.high} == {factor * low, factor * (low + width)}
+    assert (scaled.level, scaled.n, scaled.method, scaled.p, scaled.p_corrected) == (0.95, 9, "m", 0.01, 0.02)
+    assert abs(one).value == abs(value) and abs(abs(one)) == abs(one)
+    assert abs(one) in (one, one.scaled(-1.0))
+
+
+def test_a_p_that_was_not_corrected_is_not_corrected_when_the_interval_is_widened() -> None:
+    wider = dataclasses.replace(ESTIMATE, p_corrected=math.nan).widened(-0.6, 0.3, "wider")
+    assert wider.p == 1.0 and math.isnan(wider.p_corrected)
+    assert dataclasses.replace(ESTIMATE, p=1.0, p_corrected=1.0, low=-0.6, high=0.3, method="m, wider") == (
+        dataclasses.replace(ESTIMATE, method="m").widened(-0.6, 0.3, "wider")
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("", "-0.200 [-0.500, -0.100]"),
+        ("+", "-0.200 [-0.500, -0.100]"),
+        ("%", "-20.0% [-50.0%, -10.0%]"),
+        ("points", "-20.0 points [-50.0, -10.0]"),
+        (".2f", "-0.20 [-0.50, -0.10]"),
+        ("+.1f", "-0.2 [-0.5, -0.1]"),
+        ("g", "-0.2 [-0.5, -0.1]"),
+    ],
+)
+def test_an_estimate_is_written_in_every_form(form: str, text: str) -> None:
+    assert format(ESTIMATE, form) == text
+    positive = format(-ESTIMATE, form)
+    assert positive.startswith("+" if form.startswith("+") else text[1]) and "-" not in positive
+    measured = Measurement("ucerf", "m", "d", "t", "all", ESTIMATE, "higher")
+    assert format(measured, form) == text
+    unknown = dataclasses.replace(ESTIMATE, value=math.nan)
+    assert format(unknown, form) == text[text.index("[") :]
+
+
+@pytest.mark.parametrize(
+    ("half", "text"),
+    [
+        (4e-7, "0.1000000 [0.0999996, 0.1000004]"),
+        (0.0, "0.100 [0.100, 0.100]"),
+        (1e-13, "0.100000000000 [0.100000000000, 0.100000000000]"),
+    ],
+)
+def test_digits_are_added_until_the_ends_differ_and_no_more_than_twelve(half: float, text: str) -> None:
+    assert format(Estimate(0.1, 0.1 - half, 0.1 + half, 0.95, 9, "m"), "") == text
+
+
+def test_two_of_three_equal_numbers_need_no_more_digits() -> None:
+    assert format(Estimate(0.1, 0.1, 0.2, 0.95, 9, "m"), "") == "0.100 [0.100, 0.200]"
+    assert format(Estimate(0.2, 0.1, 0.2, 0.95, 9, "m"), "") == "0.200 [0.100, 0.200]"
+    assert format(Estimate(0.3, 0.1, 0.1, 0.95, 9, "m"), "") == "0.300 [0.100, 0.100]"
+
+
+def test_a_measurement_tells_what_its_estimate_holds() -> None:
+    key = RunKey("gpt2", "builtin", "mcq")
+    one = Measurement.of("ucerf", key, "type=type1,occupation=nurse", ESTIMATE, "lower")
+    assert one == Measurement("ucerf", "gpt2", "builtin", "mcq", "type=type1,occupation=nurse", ESTIMATE, "lower")
+    assert (one.value, one.low, one.high, one.n) == (-0.2, -0.5, -0.1, 12)
+    assert one.parts == {"type": "type1", "occupation": "nurse"} and str(key) == "builtin · mcq"
+    assert dataclasses.replace(one, group="all").parts == {}
+
+
+@given(st.dictionaries(st.text("ab,=%", min_size=1), st.text("ab,=%")))
+def test_a_label_can_be_read_by_hand(parts: dict[str, str]) -> None:
+    label = group_label(parts)
+    assert [part.count("=") >= 1 for part in label.split(",")] == [True] * len(parts) or label == "all"
+    assert len(label.split(",")) == max(len(parts), 1)
+
+
+def test_only_what_would_be_misread_is_escaped() -> None:
+    assert group_label({"a=b": "c=d,e%"}) == "a%3Db=c=d%2Ce%25"

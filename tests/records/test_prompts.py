@@ -6,9 +6,12 @@ import dataclasses
 import hashlib
 import json
 import math
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from equipoise.records import (
     Context,
@@ -17,7 +20,9 @@ from equipoise.records import (
     ModelError,
     Prompt,
     Score,
+    ScoreLimits,
 )
+from equipoise.records.prompts import is_nested
 
 
 @pytest.mark.parametrize(("context", "continuations"), [("Say", ()), ("Say", (" a", "")), ((), (" a", " b"))])
@@ -76,3 +81,50 @@ def test_a_candidate_without_tokens_is_refused() -> None:
 
 def test_the_logprob_of_a_candidate_is_the_sum_over_its_tokens() -> None:
     assert Score("key", ((-1.0, -2.5), (-0.1,) * 10)).logprobs == (-3.5, -1.0)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.01, 1.001e-4])
+def test_a_stop_that_is_no_log_probability_is_refused(value: float) -> None:
+    sentence = f"the engine gave {value} as a log-probability; the model's weights or dtype may be broken"
+    with pytest.raises(ModelError, match=f"^{re.escape(sentence)}$"):
+        Score("key", ((-1.0,), (-2.0,)), stops=(-0.1, value))
+    with pytest.raises(ModelError, match=f"^{re.escape(sentence)}$"):
+        Score("key", ((value,), (-2.0,)))
+
+
+def test_a_log_probability_counts_that_a_continuation_does_not_go_on() -> None:
+    assert Score("key", ((-1.0, -2.5), (-1.0,)), stops=(-0.5, 0.0)).logprobs == (-4.0, -1.0)
+    assert Score("key", ((1e-4,),)).logprobs == (1e-4,)
+
+
+@given(st.lists(st.text("ab ", max_size=4), max_size=5))
+def test_texts_are_nested_where_one_begins_another(texts: list[str]) -> None:
+    pairs = [(one, other) for i, one in enumerate(texts) for j, other in enumerate(texts) if i != j]
+    assert is_nested(texts) == any(other.startswith(one) for one, other in pairs)
+
+
+def test_the_key_of_nested_continuations_says_so() -> None:
+    def key(*continuations: str) -> str:
+        return Prompt("a", "t", "", "Say", continuations).key("engine")
+
+    def hashed(*content: Any) -> str:
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
+
+    assert key(" police", " police officer") == hashed("engine", "Say", [" police", " police officer"], "nested")
+    assert key(" police", " officer") == hashed("engine", "Say", [" police", " officer"])
+
+
+def test_an_empty_text_is_a_context() -> None:
+    assert Prompt("a", "t", "", "", (" a",)).context == ""
+
+
+def test_a_chat_in_any_script_has_the_key_of_its_letters() -> None:
+    context = (Message("user", "Wer hört die Ärztin?"),)
+    content = json.dumps(["engine", context, [" a"]], ensure_ascii=False)
+    key = Prompt("a", "t", "", context, (" a",)).key("engine")
+    assert key == hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+def test_the_limits_of_a_score_are_checked() -> None:
+    with pytest.raises(ModelError, match="those of its 2 continuations"):
+        Score("key", ((-1.0,), (-2.0,)), limits=ScoreLimits((0.1,), (0.2,)))

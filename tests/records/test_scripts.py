@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.records.scripts import find_word, folded, is_word, lowered, space_before, word_around
+from equipoise.records.scripts import (
+    SPACELESS,
+    find_word,
+    folded,
+    is_spaceless,
+    is_word,
+    lowered,
+    space_before,
+    word_around,
+)
 
 WORDS = st.sampled_from(["he", "él", "она", "היא", "هي", "αυτός", "그녀가", "İşçi", "वह", "ß"])
 
@@ -62,3 +71,66 @@ def test_words_are_compared_without_casing_and_encoding() -> None:
 def test_texts_in_ascii_are_searched_as_all_others_are(text: str, word: str, hyphens: bool) -> None:
     """An accent at the end makes the search take the way of other texts, and nothing else."""
     assert find_word(text, word, hyphens=hyphens) == find_word(f"{text} é", word, hyphens=hyphens)
+
+
+@pytest.mark.parametrize(("first", "last"), SPACELESS)
+def test_a_range_without_spaces_has_both_its_ends_and_nothing_beside(first: int, last: int) -> None:
+    assert is_spaceless(chr(first)) and is_spaceless(chr(last))
+    outside = [code for code in (first - 1, last + 1) if not any(low <= code <= high for low, high in SPACELESS)]
+    assert outside and not any(is_spaceless(chr(code)) for code in outside)
+    assert space_before(chr(first) + "a") == "" and space_before("a" + chr(first)) == " "
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "around"),
+    [
+        ("the nurses left", "nurse", "nurses"),
+        ("a half-nurse, nursery", "nurse", "nursery"),
+        ("nursery and half-nurse-maid", "nurse", "nursery"),
+        ("ex-nurse", "nurse", "ex-nurse"),
+        ("prenurse", "nurse", "prenurse"),
+        ("Nurse", "nurse", "Nurse"),
+        ("她们来了", "她", "她们"),
+        ("nurse", "nurses", ""),
+        ("doctor", "nurse", ""),
+        ("nurse", "", ""),
+        ("", "nurse", ""),
+    ],
+)
+def test_the_shortest_longer_word_around_a_word_is_told(text: str, word: str, around: str) -> None:
+    assert word_around(text, word) == around
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "places"),
+    [
+        ("he, he and the hen; he", "he", [(0, 2), (4, 6), (20, 22)]),
+        ("hehe he", "he", [(5, 7)]),
+        ("ab-he he-ab he", "he", [(12, 14)]),
+        ("é he é", "HE", [(2, 4)]),
+        ("1he he1 _he he_ he", "he", [(16, 18)]),
+        ("ab他cd", "他", [(2, 3)]),
+        ("ab他们", "他", []),
+        ("他", "他", [(0, 1)]),
+        ("他 he他", "he", [(2, 4)]),
+        ("a.b aXb é", "a.b", [(0, 3)]),
+    ],
+)
+def test_whole_words_are_found_at_their_places(text: str, word: str, places: list[tuple[int, int]]) -> None:
+    assert find_word(text, word) == places
+
+
+def test_a_word_far_longer_than_the_text_is_not_searched_for() -> None:
+    # Two letters of a decomposed text are one of the word, so a word may be longer than the text, but not by far.
+    assert find_word("é", unicodedata.normalize("NFD", "é")) == [(0, 1)]
+    assert find_word("ệ", unicodedata.normalize("NFD", "ệ")) == [(0, 1)], "three characters for one"
+    assert find_word("he", "hehehe") == [] and find_word("he", "hehehehehehe") == []
+
+
+def test_marks_and_joiners_belong_to_a_word_but_begin_none() -> None:
+    assert is_word("می\u200cروم") and is_word("e\u0301") and is_word("a\u200d")
+    assert not is_word("\u0301e") and not is_word("\u200ca") and not is_word("a-b") and not is_word("a1")
+
+
+def test_letters_are_lowered_one_by_one() -> None:
+    assert lowered("AbÇİ") == "abçi" and folded("É") == "é" == folded("E\u0301")

@@ -15,7 +15,8 @@ from tiny import LLAMA, make_model, make_tokenizer
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.options import EngineOptions
-from equipoise.records import Context, Prompt, Score
+from equipoise.records import Context, Message, Prompt, Score
+from equipoise.records.thinking import answer_of, continued, has_thought, is_open, split_thought, think_block
 from equipoise.scoring.encoding import Encoder
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.text_store import read_texts
@@ -124,3 +125,33 @@ def test_an_audit_lets_the_model_think_within_the_budget(tmp_path: Path) -> None
         (score,) = plain_scores(engine, [Prompt("e", "t", "", context, words)])
         (row,) = table[table["example_id"] == example.id].to_dict("records")
         np.testing.assert_allclose(row["logprobs"], score.logprobs, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "thought", "answer"),
+    [
+        ("<think>\nso\n</think>\n\nThe cook. ", "so", "The cook."),
+        (" <think> so </think> The cook", "so", "The cook"),
+        ("so</think>The cook", "so", "The cook"),
+        ("<think>so", "so", None),
+        ("so", "so", None),
+        ("a</think>b</think>c", "a", "b</think>c"),
+        ("a <think> b</think> c", "a <think> b", "c"),
+    ],
+)
+def test_a_text_is_split_into_reasoning_and_answer(text: str, thought: str, answer: str | None) -> None:
+    assert split_thought(text) == (thought, answer or "") and answer_of(text) == answer
+
+
+def test_a_conversation_has_a_thought_where_its_last_turn_is_an_answer_with_one() -> None:
+    thought = Message("assistant", think_block("so"))
+    assert thought.content == "<think>\nso\n</think>\n\n"
+    assert has_thought([Message("user", "Who?"), thought]) and not has_thought([thought, Message("user", "Who?")])
+    assert not has_thought([Message("user", "</think>")]) and not has_thought([Message("assistant", "the cook")])
+    assert not has_thought([thought, Message("assistant", "the cook")])
+
+
+def test_an_answer_goes_on_where_a_template_ends() -> None:
+    assert is_open("<a><think>\n") and not is_open("<think> so") and not is_open("<a>")
+    assert continued("<a><think>\n", "<think>\nso") == "<a><think>\nso"
+    assert continued("<a>\n", "<think>\nso") == "<a>\n<think>\nso"

@@ -7,6 +7,8 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,15 @@ import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.options import EngineOptions
 from equipoise.records import Context, Message, ModelError, Prompt, Sampling, Score
-from equipoise.scoring.conversation import answer_header, check_system
+from equipoise.scoring import conversation
+from equipoise.scoring.conversation import (
+    answer_header,
+    check_system,
+    end_of,
+    local_time,
+    opening_question,
+    template_error,
+)
 from equipoise.scoring.encoding import Encoder
 from equipoise.scoring.opening import open_engine
 from equipoise.tasks import TASKS, TaskOptions, open_task
@@ -219,3 +229,63 @@ def test_a_run_that_is_continued_keeps_the_time(default_model_folder: Path, tmp_
     assert begun.manifest.engine["chat_time"] == again.manifest.engine["chat_time"] == TIME
     lines = (tmp_path / "run" / "scores.jsonl").read_text().splitlines()
     assert len(lines) == 1, "nothing was scored again"
+
+
+@pytest.mark.parametrize(
+    ("answer", "closed", "marked", "header"),
+    [
+        ("Q:", "Q:", "Q: A: Qzx Q:", " A:"),
+        ("Q:", "Q:", "Q:\nA:Qzx Q:", "\nA:"),
+        ("Q:", "Q:", "Q: Qzx Q:", ""),
+        ("Q:A:", "Q:", "Q: A: Qzx Q:", ""),
+        ("Q:", "Q:", "other A: Qzx Q:", ""),
+        ("Q:", "Q:", "Q: Qzx A: Qzx Q:", " Qzx A:"),
+        ("Q:", "Q:", "Q:\n Qzx", ""),
+    ],
+)
+def test_what_opens_an_answer(answer: str, closed: str, marked: str, header: str) -> None:
+    assert answer_header(answer, closed, marked) == header
+
+
+def test_how_conversations_end() -> None:
+    user, assistant = Message("user", "a"), Message("assistant", "b")
+    assert end_of([user]) == end_of([assistant, user]) == "answer" and end_of([user, assistant]) == "continued"
+
+
+def test_the_shortest_conversation_that_a_template_takes() -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def render(messages: object, end: str, *, needs: int) -> str:
+        asked.append((messages, end))
+        if len(messages) < needs:  # type: ignore[arg-type]
+            raise ModelError("no")
+        return ""
+
+    assert opening_question(partial(render, needs=1)) == conversation.QUESTION  # type: ignore[arg-type]
+    assert opening_question(partial(render, needs=2)) == conversation.WITH_SYSTEM  # type: ignore[arg-type]
+    assert asked == [
+        (conversation.QUESTION, "answer"),
+        (conversation.QUESTION, "answer"),
+        (conversation.WITH_SYSTEM, "answer"),
+    ]
+    with pytest.raises(ModelError):
+        opening_question(partial(render, needs=3))  # type: ignore[arg-type]
+
+
+def test_a_system_prompt_that_is_lost_is_refused() -> None:
+    turns = (Message("system", " Be brief. "), Message("user", "Why?"))
+    check_system(turns, "<Be brief.> Why?")
+    check_system(turns[1:], "nothing")
+    with pytest.raises(ModelError, match=r"^the model's chat template leaves the system prompt out; ask without"):
+        check_system(turns, "Why?")
+
+
+def test_what_is_said_of_a_template_that_fails() -> None:
+    error = template_error(ValueError("one\n  two " + "x" * 300))
+    assert str(error) == "the model's chat template fails: ValueError: one two " + "x" * 192
+
+
+def test_the_time_is_local_and_to_the_second() -> None:
+    before = datetime.now().replace(microsecond=0)
+    told = datetime.fromisoformat(local_time())
+    assert before <= told <= datetime.now() and told.microsecond == 0 and told.tzinfo is None

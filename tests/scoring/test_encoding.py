@@ -209,3 +209,76 @@ def test_a_model_thinks_where_its_template_knows_a_think_block_and_leaves_it_ope
     closed = thinking + "\n</think>"
     for template, thinks in ((plain, False), (thinking, True), (closed, False), ("{{ broken", False)):
         assert Encoder(make_tokenizer(chat=template)).thinks is thinks, template
+
+
+class Slow:
+    """A tokenizer that is not of the tokenizers library: a number for each letter, and one before every text."""
+
+    bos_token_id = 7
+    chat_template = None
+
+    def __init__(self, *, odd: bool = False) -> None:
+        self.odd = odd
+        self.asked: list[dict[str, Any]] = []
+
+    def __call__(self, texts: Any, **choices: Any) -> dict[str, Any]:
+        self.asked.append(choices)
+        front = [] if choices.get("add_special_tokens") is False else [7]
+        if isinstance(texts, str):
+            return {"input_ids": [*front, *(ord(letter) + (self.odd and bool(front)) for letter in texts)]}
+        return {"input_ids": [[*front, *map(ord, text)] for text in texts]}
+
+    def get_vocab(self) -> dict[str, int]:
+        return {"b": 2, "a": 1}
+
+
+def test_a_tokenizer_of_another_library() -> None:
+    slow = Slow()
+    encoder = Encoder(slow)
+    assert encoder.serialized is None and encoder.identity["leading_ids"] == [7]
+    assert encoder.ids(["ab", "c"]) == [[97, 98], [99]] and encoder.ids([]) == []
+    assert slow.asked[-1] == {"add_special_tokens": False, "return_attention_mask": False}
+    assert len(encoder.identity["tokenizer"]) == 64
+    with pytest.raises(ModelError, match=r"^the tokenizer changes the text when it adds its special tokens"):
+        Encoder(Slow(odd=True))
+
+
+def test_a_context_without_a_token_is_refused() -> None:
+    encoder = Encoder(make_tokenizer(strip=True), bos="never")
+    assert encoder.contexts(["The"]) == [list(tokens(PLAIN, "The"))]
+    assert Encoder(WITH_BOS).contexts(["The", ""]) == [[BOS, *tokens(PLAIN, "The")], [BOS]]
+    with pytest.raises(ModelError, match=r"^a prompt has no token; the model's chat template may give no text, or try"):
+        encoder.contexts(["The", " "])
+
+
+def test_texts_end_at_the_first_token_that_ends_them() -> None:
+    rows = [list(tokens(PLAIN, "The", " nurse", " told")), list(tokens(PLAIN, " nurse"))]
+    encoder = Encoder(PLAIN)
+    assert encoder.texts(rows, ()) == ["The nurse told", "nurse"]
+    assert encoder.texts(rows, set(tokens(PLAIN, " nurse"))) == ["The", ""]
+    assert encoder.texts([[BOS, *rows[0]]], ()) == ["The nurse told"], "special tokens are no text"
+
+
+def test_prompts_as_texts_have_what_stands_before_them() -> None:
+    asked = [prompt("The"), prompt((Message("user", "Who?"),))]
+    encoder = Encoder(make_tokenizer(template="<s> $A", chat=CHAT))
+    first, second = encoder.asked(asked)
+    assert first == ("one", (BOS,), "The", (" nurse", " driver"))
+    assert second == ("one", (), "<|user|>Who?<|assistant|>", (" nurse", " driver"))
+
+
+def test_a_template_that_needs_a_system_prompt_says_so() -> None:
+    strict = "{% if messages[0].role != 'system' %}{{ raise_exception('no') }}{% endif %}" + CHAT
+    encoder = Encoder(make_tokenizer(chat=strict))
+    with pytest.raises(ModelError, match=r"^the model's chat template requires a system prompt; set chat and system$"):
+        encoder.questions([prompt((Message("user", "Who?"),))])
+    system = (Message("system", "Be brief."), Message("user", "Who?"))
+    assert encoder.asked([prompt(system)])[0].text == "<|system|>Be brief.<|user|>Who?<|assistant|>"
+    with pytest.raises(ModelError, match=r"^the model's chat template fails: TemplateError: never$"):
+        Encoder(make_tokenizer(chat="{{ raise_exception('never') }}")).questions([prompt((Message("user", "Who?"),))])
+
+
+def test_flags_of_a_question() -> None:
+    assert Question.of([(1, 2), (1, 3)], 1, split=False) == Question(((1, 2), (1, 3)), (1, 1), ())
+    nested = Question.of([(1, 2), (1, 2, 3)], 1, split=True)
+    assert nested.flags == (SPLIT_JOIN, "nested") and nested.nested == ((1,), ())

@@ -11,11 +11,11 @@ import pytest
 from tiny import LLAMA, make_engine
 
 from equipoise.datasets import open_dataset
-from equipoise.options import DatasetOptions
+from equipoise.options import DatasetOptions, EngineOptions
 from equipoise.records import ModelError, Prompt, Score, ScoreLimits
 from equipoise.run import audit
 from equipoise.scoring.engine import Engine, identity_key
-from equipoise.scoring.ensemble import EnsembleEngine, agreement, mixture
+from equipoise.scoring.ensemble import EnsembleEngine, _member, agreement, mixture, open_ensemble
 from equipoise.scoring.huggingface.dropout import DropoutEngine
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.planted import PlantedEngine
@@ -115,3 +115,66 @@ def test_limits_of_members_are_averaged_and_sampled_members_are_refused() -> Non
     sampled = Score("c", exact.token_logprobs, limits=ScoreLimits(counts=(3, 2, 1)))
     with pytest.raises(ModelError, match="not sampled answers"):
         mixture("key", [exact, sampled])
+
+
+class Told:
+    """A member that says what it is told, and in batches of its own."""
+
+    def __init__(self, name: str, size: int, *notes: str) -> None:
+        self.name, self._size, self.notes = name, size, notes
+        self.identity = {"name": name, "size": size}
+        self.description = {"size": size}
+        self.prepared: list[object] = []
+
+    def prepare(self, examples: object) -> None:
+        self.prepared = list(examples)  # type: ignore[call-overload]
+
+    def batches(self, prompts: list[Prompt]) -> list[list[int]]:
+        return [list(range(n, min(n + self._size, len(prompts)))) for n in range(0, len(prompts), self._size)]
+
+
+def test_what_an_ensemble_says_of_its_members() -> None:
+    members = [Told("a", 3, "slow"), Told("b", 2, "slow", "old"), Told("a", 5)]
+    engine = EnsembleEngine(members)  # type: ignore[arg-type]
+    assert engine.name == "a+b" and engine.notes == ["slow", "old"]
+    assert engine.identity == {"engine": "ensemble", "members": [member.identity for member in members]}
+    assert engine.description == {"described": [{"name": m.name, "size": m._size} for m in members]}
+    assert engine.batches(PROMPTS[:5]) == [[0, 1], [2, 3], [4]], "the member with the smallest batches decides"
+    engine.prepare(example for example in EXAMPLES)
+    assert all(member.prepared == list(EXAMPLES) for member in members)
+
+
+def test_members_may_have_choices_of_their_own() -> None:
+    usual = EngineOptions(dtype="float32", device="cpu")
+    assert _member(" a ", usual) == ("a", usual)
+    assert _member("a[]", usual) == ("a", usual)
+    name, chosen = _member("owner/a[ adapter = x/y , bos=always,]", usual)
+    assert name == "owner/a" and (chosen.adapter, chosen.bos, chosen.dtype) == ("x/y", "always", "float32")
+    for spec, reason in {
+        "a[b": r"^member 'a\[b' of the ensemble is not MODEL or MODEL\[adapter=FOLDER\]$",
+        "": r"^member '' of the ensemble",
+        "a[bos]": r"^unknown setting 'bos' of an ensemble's member; known: adapter, bos, dtype, quantize, rev",
+        "a[seed=3]": r"^unknown setting 'seed=3'",
+    }.items():
+        with pytest.raises(ModelError, match=reason):
+            _member(spec, usual)
+    opened: list[tuple[str, object]] = []
+
+    def opener(spec: str, options: EngineOptions) -> Told:
+        opened.append((spec, options.adapter))
+        return Told(spec, len(opened))
+
+    engine = open_ensemble("a[adapter=x+y]+b+c", usual, opener)  # type: ignore[arg-type]
+    assert engine.name == "a+b+c" and opened == [("a", "x+y"), ("b", None), ("c", None)]
+
+
+def test_a_mixture_joins_all_that_members_say() -> None:
+    first = Score("a", ((0.0,), (-1.0, -1.0)), {"x": 1.0, "y": 5.0}, ("f", "g"))
+    second = Score("b", ((0.0,), (-3.0,)), {"x": 2.0}, ("g", "h"))
+    joint = mixture("key", [first, second])
+    assert joint.prompt_key == "key" and joint.flags == ("f", "g", "h")
+    assert joint.reductions == {"x": 1.5, "ensemble_agreement": agreement(np.array([[0.0, -2.0], [0.0, -3.0]]))}
+    assert joint.token_logprobs[0] == (0.0,) and len(set(joint.token_logprobs[1])) == 1
+    assert math.fsum(joint.token_logprobs[1]) == pytest.approx(math.log((math.exp(-2) + math.exp(-3)) / 2))
+    single = mixture("key", [Score("a", ((-1.0,),)), Score("b", ((-2.0,),))])
+    assert single.reductions == {}, "one continuation has nothing to agree on"

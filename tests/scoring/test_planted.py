@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 
 from equipoise.options import EngineOptions
 from equipoise.records import Example, ModelError, Prompt
@@ -250,3 +252,68 @@ def test_a_base_sentence_has_one_disturbance_for_all_its_variants_and_a_seed_dra
         for number in range(400)
     ]
     assert abs(np.corrcoef(draws[:400], again)[0, 1]) < 0.2
+
+
+SETTINGS = (
+    *("", "strength=1,bias=2", "noise=1", "noise=1,seed=3", "mass=0.5,other=-1", "male=2", "sentence=1,seed=2"),
+    *("wording=1", "wording=1,seed=5", "favour=3", "echo=0.4", "lead=0.3", "lead=0.9,lead:female=0.4,echo=0.2"),
+    *("lead:pro=-0.2,strength=1", "lead:old=0.2,lead:old*female=-0.1", "strength=900"),
+)
+
+
+def test_what_every_setting_plants_is_as_it_was_kept() -> None:
+    people = {"candidates": ("baker", "clerk"), "slots": {"marked:0": "old baker", "marked:1": "clerk of 9"}}
+    groups = {"gender": "female", "stereotype": "pro", "augmentation": "R", "marker": "old", "privilege": "high"}
+    asked = [
+        example(id="plain", groups={"gender": "male", "stereotype": "anti"}, stereotype=1),
+        example(id="marked", groups=groups, set_id="m", **people),
+        example(id="other", groups={**groups, "augmentation": "NR"}, gold=1, set_id="m", good=1, cluster_id="c"),
+        example(id="open", gold=None, answerable=False, stereotype=None, groups={"gender": "neutral"}, set_id="o"),
+        example(id="three", candidates=("a", "b", "c"), gold=2, groups={"gender": "female"}, set_id="t"),
+    ]
+    found = {}
+    for settings in SETTINGS:
+        engine = open_planted(settings)
+        try:
+            engine.prepare(asked)
+        except ModelError as error:
+            found[settings] = str(error)
+            continue
+        rows = []
+        for one in asked:
+            names = (*one.candidates, *one.slots.values(), *(["none"] if one.id == "plain" else []))
+            for variant in ("", "seed=1,wording=two", "p_true=1"):
+                prompt = Prompt(one.id, "t", variant, f"{one.text} {variant}", tuple(f" {name}" for name in names))
+                ((score,),) = engine.score([[prompt]])
+                rows.append([one.id, variant, engine.lead(one), [math.exp(value) for value in score.logprobs]])
+        found[settings] = [dict(engine.identity), rows]
+    assert_kept("scoring/planted", found)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ("mass=0", "planted: mass must be in (0, 1], and noise, male, wording and sentence must not be negative"),
+        ("mass=1.01", "planted: mass must be in (0, 1], and"),
+        ("noise=-0.1", "planted: mass must be in"),
+        ("male=-0.1", "planted: mass must be in"),
+        ("wording=-0.1", "planted: mass must be in"),
+        ("sentence=-0.1", "planted: mass must be in"),
+        ("echo=1", "planted: echo must be in [0, 1)"),
+        ("echo=-0.1", "planted: echo must be in [0, 1)"),
+        ("bias=x", "planted: bias must be a number, not 'x'"),
+        ("bias=", "planted: bias must be a number, not ''"),
+        ("bias=inf", "planted: bias must be finite, not 'inf'"),
+        ("lead:old=nan", "planted: lead:old must be finite, not 'nan'"),
+        ("colour=1", "planted: unknown setting 'colour'; the settings are: strength, bias, other, noise, mass, male,"),
+    ],
+)
+def test_each_setting_that_makes_no_sense_is_one_sentence(settings: str, sentence: str) -> None:
+    with pytest.raises(ModelError, match=f"^{re.escape(sentence)}"):
+        open_planted(settings)
+
+
+def test_settings_at_their_ends_are_taken() -> None:
+    assert open_planted(" mass = 1 ,, echo=0,male=0,noise=0").mass == 1
+    assert (open_planted("lead=0.4").strength, open_planted("lead=0.4").bias) == (0, 0)
+    assert (open_planted("lead=0.4,bias=2").bias, open_planted("lead:old=0.4").strength) == (2, 2)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from equipoise.records import Context, Message, ModelError
+from equipoise.records import Context, Message, ModelError, RunError, Sampling
+from equipoise.scoring import text_store
 from equipoise.scoring.engine import EngineDefaults
 from equipoise.scoring.planted import PlantedEngine
-from equipoise.scoring.text_store import TextStore
+from equipoise.scoring.text_store import TextStore, read_texts
 
 QUESTIONS: list[Context] = [(Message("user", f"Who is number {number}? 👩‍⚕️"),) for number in range(20)]
 
@@ -95,3 +98,74 @@ def test_damage_is_cut_out_once_and_told_once(tmp_path: Path) -> None:
     store.writer(Echo())(QUESTIONS[:4], 9)
     assert store.notes == [note]
     assert len(path.read_bytes().splitlines()) == 4
+
+
+def test_texts_are_read_back_intact_ones_alone(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    store = TextStore(path)
+    assert store.texts is None
+    written = store.writer(Echo())(QUESTIONS[:3], 9)
+    assert store.texts is not None and dict(store.texts) == written
+    assert dict(read_texts(path)) == written
+    kept = TextStore.kept(path)
+    assert kept.texts is not None and dict(kept.texts) == written
+    content = path.read_bytes()
+    damaged = content.replace(b"Who is number 1", b"Who is number 7")
+    path.write_bytes(damaged)
+    assert dict(read_texts(path)) == {q: t for q, t in written.items() if "number 1" not in q[0].content}
+    with pytest.raises(RunError, match=r"texts\.jsonl: line \d is damaged$"):
+        TextStore.kept(path)
+    assert path.read_bytes() == damaged
+    assert list(read_texts(tmp_path / "none")) == [] and TextStore.kept(tmp_path / "none").texts == []
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        [],
+        3,
+        {"key": 1, "question": "q", "reasoning": "r"},
+        {"key": "k", "question": "q", "reasoning": None},
+        {"key": "k", "question": 3, "reasoning": "r"},
+        {"key": "k", "question": [["user"]], "reasoning": "r"},
+        {"key": "k", "question": [["user", "a", "b"]], "reasoning": "r"},
+        {"key": "k", "question": [["user", 3]], "reasoning": "r"},
+        {"key": "k", "question": ["user"], "reasoning": "r"},
+        {"key": "k", "reasoning": "r"},
+    ],
+)
+def test_a_line_that_is_no_text_is_damaged_whatever_its_checksum(entry: Any) -> None:
+    sealed = {**entry, "crc32": text_store._checksum(entry)} if isinstance(entry, dict) else entry
+    assert text_store._parse(json.dumps(sealed).encode()) is None
+    fine = {"key": "k", "question": [["user", "a"]], "reasoning": "r"}
+    assert text_store._parse(json.dumps({**fine, "crc32": text_store._checksum(fine)}).encode()) == fine
+    assert text_store._parse(json.dumps(fine).encode()) is None
+
+
+def test_drawn_texts_are_kept_apart_from_the_most_probable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Drawing(Echo):
+        def generate(self, contexts: Sequence[Context], tokens: int, sampling: Sampling | None = None) -> list[str]:
+            self.asked += contexts
+            return [f"{tokens} {sampling}" for _ in contexts]
+
+    engine, store = Drawing(), TextStore(tmp_path / "texts.jsonl")
+    asked = [(5, None), (5, Sampling(1.0, 1)), (5, Sampling(1.0, 2)), (5, Sampling(0.5, 1)), (6, None)]
+    for _ in range(2):
+        for tokens, sampling in asked:
+            assert store.writer(engine)(QUESTIONS[:1], tokens, sampling) == {QUESTIONS[0]: f"{tokens} {sampling}"}
+    assert len(engine.asked) == len(asked)
+    assert not store.writer(engine).thinks
+    monkeypatch.setattr(Drawing, "description", {"thinks": True})
+    assert store.writer(engine).thinks
+
+
+def test_short_questions_are_asked_first_and_what_is_written_lasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(text_store.os, "fsync", lambda handle: synced.append(os.fstat(handle).st_size))
+    engine = Echo()
+    questions: list[Context] = [(Message("user", "x" * length),) for length in (9, 2, 5)]
+    TextStore(tmp_path / "texts.jsonl").writer(engine)(questions, 3)
+    assert [len(context[0].content) for context in engine.asked] == [2, 5, 9]  # type: ignore[union-attr]
+    assert synced == [(tmp_path / "texts.jsonl").stat().st_size], "all of it is on the disk"

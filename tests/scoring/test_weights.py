@@ -130,3 +130,38 @@ def test_one_file_is_its_own_hash_and_several_have_one_together(tmp_path: Path) 
 def test_no_files_identify_nothing() -> None:
     with pytest.raises(ModelError, match="has no weight files"):
         weights_sha256([])
+
+
+def test_a_sealed_folder_is_read_whatever_its_times_say(tmp_path: Path, cache: Path) -> None:
+    folder = tmp_path / "model"
+    file = write(folder / "a", b"weights")
+    seal(folder)
+    weights._read_here.clear()
+    for note in (cache / "hashes").iterdir():
+        note.write_text(weights._note(sha256(b"what a note may claim")))
+    assert is_intact(folder), "its content is read, not what is remembered of it"
+    (folder / "sha256.json").write_text("{}")
+    assert not is_intact(folder), "a seal of nothing seals nothing"
+    assert file.is_file()
+
+
+@pytest.mark.parametrize("content", ["", "x", f"{'0' * 64} 00000000", f"{'0' * 63} {{crc}}", f"{'0' * 64}"])
+def test_a_damaged_note_is_not_believed(tmp_path: Path, cache: Path, content: str) -> None:
+    path = write(tmp_path / "a", b"weights")
+    file_sha256(path)
+    (note,) = (cache / "hashes").iterdir()
+    short = "0" * 63
+    note.write_text(weights._note(short) if "{crc}" in content else content)
+    weights._read_here.clear()
+    assert file_sha256(path) == sha256(b"weights")
+    note.write_bytes(b"\xff\xfe")
+    weights._read_here.clear()
+    assert file_sha256(path) == sha256(b"weights")
+
+
+def test_only_a_hub_s_files_are_held_to_their_names(tmp_path: Path) -> None:
+    name = sha256(b"x")
+    assert file_sha256(write(tmp_path / "elsewhere" / name, b"y")) == sha256(b"y")
+    with pytest.raises(ModelError, match=rf"is damaged: its content does not match its hash; delete .*{name} to fetch"):
+        file_sha256(write(tmp_path / "blobs" / name, b"y"))
+    assert file_sha256(write(tmp_path / "blobs" / f"{name}0", b"y")) == sha256(b"y")

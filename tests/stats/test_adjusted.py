@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 from scipy import linalg
 
 from equipoise.stats.adjusted import POWER, Adjusted, adjusted_difference
@@ -96,3 +98,37 @@ def test_what_is_detectable_is_detected_that_often() -> None:
     assert POWER - 0.1 <= np.mean(found) <= POWER + 0.1
     one = difference(drawn(0, count=120))
     assert one.detectable(tests=3) > one.detectable()
+
+
+def test_differences_of_drawn_samples_are_kept() -> None:
+    made = {}
+    for seed, effect, level in product((1, 2), (0.0, 0.6), (0.8, 0.95)):
+        for count, width in ((6, 0.0), (6, 3.0), (40, 0.0), (40, 1.0)):
+            found = adjusted_difference(**drawn(seed, effect=effect, count=count), level=level, width=width)
+            reach = [found.detectable(tests) for tests in (1, 4)] if found else []
+            made[f"{seed}, {effect}, {level}, {count} clusters, width {width}"] = (found, reach)
+    assert_kept("stats/adjusted", made)
+
+
+def test_too_few_clusters_on_one_side_or_for_the_columns_are_nothing_to_compare() -> None:
+    def compared(first: list[int], column: str, clusters: str) -> bool:
+        values = np.arange(float(len(first))) ** 2
+        columns = [np.array(list(column), dtype=object)]
+        made = adjusted_difference(
+            values, np.array(first, dtype=bool), columns, np.array(list(clusters), dtype=object), level=0.9
+        )
+        return made is not None
+
+    assert compared([1, 1, 0, 0], "aaaa", "wxyz")
+    assert not compared([1, 1, 0, 0], "aaaa", "wxyy") and not compared([1, 1, 0, 0], "aaaa", "wwyz")
+    # Two effects of the column and one of the sample leave nothing over of three clusters.
+    assert compared([1, 0, 1, 0, 1, 0], "aabbaa", "uvwxyz") and not compared([1, 0, 1, 0], "aabb", "xyyx")
+
+
+def test_a_column_that_says_the_same_as_another_changes_nothing() -> None:
+    sample = drawn(5, effect=0.3, count=60)
+    renamed = np.array([f"of {name}" for name in sample["columns"][1]], dtype=object)
+    twice = difference({**sample, "columns": [*sample["columns"], renamed]})
+    once = difference(sample)
+    assert twice.estimate.value == pytest.approx(once.estimate.value) and twice.error == pytest.approx(once.error)
+    assert twice.degrees == pytest.approx(once.degrees)

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.records import Floats, Strings, UndefinedMetric
 from equipoise.stats.attribution import NOISE, REST, Stages, attribution, squares
@@ -90,3 +91,30 @@ def test_noise_is_taken_off_and_intervals_hold_the_truth() -> None:
 def test_equal_values_have_nothing_to_divide() -> None:
     with pytest.raises(UndefinedMetric, match="all values are equal"):
         attribution(np.ones(12), np.ones((12, 3)), stages())
+
+
+def test_shares_of_drawn_values_are_kept() -> None:
+    made = {}
+    model, task = names()
+    both: Stages = [{"model": model, "task": task}]
+    apart: Stages = [{"task": task}, {"model": model}]
+    for seed in (1, 2):
+        values, samples = drawn(truth(0.06, 0.02, 0.01), 40, 0.6, seed)
+        for kept, listed in (("both", both), ("task first", apart)):
+            for missing in (0, 2):
+                rows = slice(missing, None)
+                chosen = [{name: term[rows] for name, term in stage.items()} for stage in listed]
+                found = attribution(values[rows], samples[rows], chosen)
+                quantiles = {name: np.quantile(several, [0.1, 0.5, 0.9]) for name, several in found.samples.items()}
+                made[f"{seed}, {kept}, {missing} missing"] = {"values": found.values, "quantiles": quantiles}
+    assert_kept("stats/attribution", made)
+
+
+def test_shares_are_between_0_and_1_and_add_up_without_noise() -> None:
+    rng = np.random.default_rng(4)
+    for deviation in (0.0, 0.1, 3.0):
+        found = attribution(*drawn(truth(0.05, 0.02, 0.0), 30, deviation, int(rng.integers(9))), stages())
+        assert all(0 <= share <= 1 for share in found.values.values())
+        assert sum(found.values.values()) == pytest.approx(1.0)
+        for several in found.samples.values():
+            assert (several >= 0).all() and (several <= 1).all()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 
 from equipoise.stats.betting import Units
 
@@ -83,3 +84,34 @@ def test_a_bound_outside_of_what_is_possible_needs_no_data() -> None:
 def test_bets_that_cannot_pay_in_time_are_left_out() -> None:
     assert min(Units(np.ones(1), np.ones(1), horizon=50).bets) > min(Units(np.ones(1), np.ones(1), horizon=9000).bets)
     assert Units(np.ones(1), np.ones(1), horizon=1).bets
+
+
+def test_what_is_shown_of_drawn_units_is_kept() -> None:
+    made = {}
+    rng = np.random.default_rng(7)
+    for name, counts in (("even", np.ones(90)), ("uneven", rng.integers(0, 4, 90).astype(float))):
+        for share in (0.05, 0.4, 0.95):
+            sums = -1 * counts + 3 * rng.binomial(counts.astype(int), share)
+            units = Units(sums, counts, (-1.0, 2.0), most=float(counts.max()), horizon=90)
+            looks = {
+                bound: [int(units.shown_above(bound, 0.05)), int(units.shown_below(bound, 0.05))]
+                for bound in (-1.1, -1.0, -0.8, 0.2, 1.0, 1.9, 2.0, 2.1)
+            }
+            made[f"{name}, {share}"] = {
+                "looks": looks,
+                "interval": units.interval(0.025),
+                "estimates": [units.estimate(level) for level in (0.8, 0.95)],
+                "wealth": units.log_wealth((sums + counts) / 3, 0.5)[[0, 5, 40, -1]],
+            }
+    made["bets"] = {
+        horizon: Units(np.ones(1), np.ones(1), horizon=horizon).bets for horizon in (0, 1, 9, 50, 400, 9000)
+    }
+    assert_kept("stats/betting", made)
+
+
+def test_wealth_is_the_mean_of_what_the_gamblers_have() -> None:
+    x = np.array([0.0, 1.0, 1.0, 0.5, 1.0])
+    units = Units(x, np.ones(5), horizon=400)
+    wealth = np.mean([np.cumprod(1 + bet * (x / 0.4 - 1)) for bet in units.bets], axis=0)
+    assert units.log_wealth(x, 0.4) == pytest.approx(np.log(wealth))
+    assert units.bets == [0.1, 0.25, 0.5, 0.75, 0.92] and units.bets != Units(x, np.ones(5), horizon=9000).bets

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 from scipy import stats
 from scipy.stats import norm
 
@@ -284,3 +288,55 @@ def test_the_correction_for_skewness_is_bounded(sign: float) -> None:
     ends = [norm.cdf(sign * (0.25 + (0.25 + side) / (1 - 0.25 * (0.25 + side)))) for side in (-z, z)]
     low, high = min(*ends, norm.cdf(-z)), max(*ends, norm.cdf(z))
     assert interval(samples, level=0.95, units=30) == pytest.approx(tuple(np.quantile(samples, [low, high])), rel=1e-9)
+
+
+def test_percentile_intervals_of_drawn_samples_are_kept() -> None:
+    made = {}
+    for units, level, skew in product((2, 12, 199, 200), (0.8, 0.95), (False, True)):
+        samples = rng(3).gamma(1.0, 1.0, 101) if skew else rng(3).normal(size=101)
+        made[f"{units} units at {level}, skewed {skew}"] = [
+            percentile(0.5, side * samples, level=level, units=units) for side in (1, -1)
+        ]
+    half, most = samples.copy(), samples.copy()
+    half[:50], most[:51] = np.nan, np.nan
+    made["missing"] = [percentile(0.5, chosen, level=0.9, units=300) for chosen in (half, most)]
+    made["none"] = [percentile(0.5, np.full(size, np.nan), level=0.9, units=300) for size in (0, 4)]
+    made["equal"] = percentile(0.5, np.full(9, 2.0), level=0.9, units=5)
+    made["one unit"] = percentile(0.5, samples, level=0.9, units=1)
+    made["t"] = [module.t_factor(level, freedom) for level in (0.5, 0.95) for freedom in (1, 10)]
+    assert_kept("stats/bootstrap", made)
+
+
+def test_weights_and_units_of_a_seed_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks = [chunk.astype(int) for chunk in weight_chunks(4, resamples=5, seed=2)()]
+    monkeypatch.setattr(module, "CHUNK_BYTES", 4 * 4 * 2)
+    narrow = [chunk.astype(int) for chunk in weight_chunks(4, resamples=5, seed=2)()]
+    assert [chunk.shape for chunk in narrow] == [(4, 2), (4, 2), (4, 1)]
+    assert np.array_equal(np.concatenate(narrow, axis=1), chunks[0]) and (chunks[0].sum(axis=0) == 4).all()
+    monkeypatch.setattr(module, "CHUNK_BYTES", 1)
+    assert [chunk.shape for chunk in weight_chunks(4, resamples=2, seed=2)()] == [(4, 1), (4, 1)]
+    monkeypatch.setattr(module, "MOST_UNITS", 4)
+    grouped = resampling_units(np.array(list("abcdefab"), dtype=object))
+    few = resampling_units(np.array(list("abcdab"), dtype=object))
+    assert few.tolist() == [0, 1, 2, 3, 0, 1]
+    assert_kept(
+        "stats/weights", [chunks[0].T, grouped, bootstrap(mean, [np.arange(12.0)], clusters=np.arange(12) // 2)]
+    )
+
+
+def test_weights_of_one_chunk_are_held_and_those_of_several_drawn_anew() -> None:
+    calls: list[int] = []
+
+    def drawn(count: int) -> module.Chunks:
+        def chunks() -> Iterator[np.ndarray]:
+            calls.append(count)
+            yield from (np.full((2, 1), float(number), dtype=np.float32) for number in range(count))
+
+        return chunks
+
+    for count, again in ((1, 1), (2, 3)):
+        calls.clear()
+        held = module.held(drawn(count))
+        for _ in range(2):
+            assert [float(chunk[0, 0]) for chunk in held()] == list(range(count))
+        assert len(calls) == again

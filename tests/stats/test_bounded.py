@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kept_texts import assert_kept
 from scipy.stats import binomtest
 
 from equipoise.stats import bounded, jackknife
@@ -190,3 +194,52 @@ def test_many_equal_values_leave_one_step_of_the_grid_around_them(value: float, 
 def test_values_beyond_their_bounds_count_as_at_the_bound() -> None:
     beyond, at = (bounded.mean_interval(np.array(v), (0, 1), level=0.95) for v in ([3.0, -2.0, 0.5], [1.0, 0.0, 0.5]))
     assert beyond.ends == at.ends
+
+
+def test_intervals_of_drawn_values_are_kept() -> None:
+    made = {}
+    for n, level, seed in product((1, 3, 7, 8, 40), (0.8, 0.95), (0, 1)):
+        rng = np.random.default_rng([n, seed])
+        values = rng.beta(2, 4, n)
+        counts = rng.integers(1, 5, n).astype(float)
+        made[f"{n} at {level}, seed {seed}"] = [
+            bounded.mean_interval(4 * values - 1, (-1, 3), level=level, seed=seed),
+            bounded.mean_interval(values, (0, 1), level=level, seed=seed, counts=counts),
+            bounded.mean_interval(np.round(values), (0, 1), level=level, seed=seed, whole=True),
+            bounded.mean_interval(np.round(values), (0, 1), level=level, seed=seed),
+        ]
+    made["equal"] = [bounded.mean_interval(np.full(5, x), (0, 1), level=0.9) for x in (0.0, 0.3, 1.0)]
+    made["far"] = bounded.mean_interval(np.array([0.0, 1.0] * 3), (0, 1), level=0.01)
+    made["outside"] = bounded.mean_interval(np.array([-0.5, 1.5, 0.2]), (0, 1), level=0.9)
+    assert_kept("stats/bounded", made)
+
+
+@given(st.lists(st.integers(1, 900), max_size=4), st.floats(0.1, 5), st.floats(0.5, 0.99))
+def test_hoeffding_s_radius_is_the_sum_of_those_of_the_means(units: list[int], width: float, level: float) -> None:
+    several = [width * np.sqrt(np.log(2 * len(units) / (1 - level)) / 2 / n) for n in units]
+    assert bounded.hoeffding_radius(units, width, level=level) == pytest.approx(sum(several))
+    assert bounded.hoeffding_radius([0], width, level=level) == bounded.hoeffding_radius([1], width, level=level)
+    for means in (0, 1, 5):
+        joint = width * np.sqrt(np.log(2 * max(means, 1) / (1 - level)) / 2 / 30)
+        assert bounded.simultaneous_radius(30, means, width, level=level) == pytest.approx(joint)
+
+
+def test_thirty_units_on_each_side_of_the_mean_are_enough() -> None:
+    values = np.array([0.0] * 30 + [0.5] * 7 + [1.0] * 30)
+    assert bounded.is_enough(values, 1.0) and not bounded.is_enough(values[1:], 1.0)
+    assert not bounded.is_enough(values[:-1], 1.0)
+    # What is within a hundredth of the width of the mean is on neither side.
+    above, below = bounded.sides(np.array([0.0, 1.0, 0.4, 0.6]), 10.0)
+    assert (above.tolist(), below.tolist()) == ([False, True, False, False], [True, False, False, False])
+    above, below = bounded.sides(np.array([0.0, 1.0, 0.375, 0.625]), 12.5)
+    assert (above.sum(), below.sum()) == (1, 1), "exactly that far is not yet on a side"
+    assert bounded.sides(np.array([0.0, 1.0, 0.375, 0.625]), 12.0)[0].sum() == 2
+
+
+def test_a_width_is_more_than_rounding() -> None:
+    assert bounded.has_width(0.0, 2e-6, 1.0) and not bounded.has_width(0.0, 2e-6, 2.5)
+    assert not bounded.has_width(0.5, 0.5, 1.0) and bounded.has_width(0.0, 1.1e-6, np.inf)
+    assert not bounded.has_width(0.0, 0.9e-6, np.inf)
+    for low, high in ((100.0, 100.00005), (-100.00005, -100.0)):
+        assert not bounded.has_width(low, high, np.inf) and bounded.has_width(low, high, 1.0)
+    assert bounded.has_width(0.0, 0.5e-6, 0.1)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.records import UndefinedMetric
 from equipoise.stats.components import Table, components
@@ -94,3 +97,42 @@ def test_two_factors_are_solved_as_well() -> None:
 def test_one_wording_is_refused() -> None:
     with pytest.raises(UndefinedMetric, match="at least two of each factor; wording has one"):
         Table(np.zeros((1, 5, 2)), FACTORS, "sentence")
+
+
+def test_components_of_drawn_tables_are_kept() -> None:
+    made = {}
+    for seed, fixed, level in product((1, 2), ("", "group"), (0.8, 0.95)):
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=(4, 1, 1)) + rng.exponential(size=(1, 9, 1)) + 0.3 * rng.normal(size=(4, 9, 3))
+        values[..., 1] += 0.5
+        table = Table(values, ("wording", "sentence", "group"), "sentence", fixed)
+        made[f"{seed}, {fixed or 'nothing'} fixed, {level}"] = components(table, level=level, draws=300, seed=seed)
+    two = Table(values[:, :, 0], ("wording", "sentence"), "sentence")
+    made["two factors"] = components(two, draws=200)
+    assert_kept("stats/components", made)
+
+
+def test_sizes_freedom_and_what_is_averaged_are_those_of_the_table() -> None:
+    table = Table(np.random.default_rng(0).random((4, 5, 3)), ("a", "b", "c"), "b", "c")
+    assert dict(table.sizes) == {"a": 4, "b": 5, "c": 3}
+    assert table.subsets == [("a",), ("b",), ("c",), ("a", "b"), ("a", "c"), ("b", "c"), ("a", "b", "c")]
+    assert [table.freedom(subset) for subset in table.subsets] == [3, 4, 2, 12, 6, 8, 24]
+    assert [table.others(subset) for subset in table.subsets] == [15, 12, 20, 3, 5, 4, 1]
+    assert [table.spread_over(subset) for subset in table.subsets] == pytest.approx(
+        [1, 1, 2 / 3, 1, 2 / 3, 2 / 3, 2 / 3]
+    )
+    assert [row.variance.n for row in components(table, draws=20)] == [4, 5, 3, 20, 12, 15, 60]
+
+
+def test_what_cannot_be_taken_apart_is_refused() -> None:
+    with pytest.raises(UndefinedMetric, match=r"^variance components need at least two of each factor; b has one$"):
+        Table(np.ones((2, 1)), ("a", "b"), "a")
+    with pytest.raises(UndefinedMetric, match=r"^variance components need a value for every combination$"):
+        Table(np.array([[1.0, np.nan], [0.0, 1.0]]), ("a", "b"), "a")
+    with pytest.raises(UndefinedMetric, match=r"^all values are equal: there is no variance to divide$"):
+        components(Table(np.ones((2, 2)), ("a", "b"), "a"))
+
+
+def test_a_factor_of_one_level_is_told_before_a_missing_value() -> None:
+    with pytest.raises(UndefinedMetric, match="b has one"):
+        Table(np.full((2, 1), np.nan), ("a", "b"), "a")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 from scipy.stats import kendalltau, spearmanr
 
 from equipoise.stats import concordance
@@ -49,3 +50,35 @@ def test_a_constant_list_has_no_correlation() -> None:
     once = np.ones((25, 1), dtype=np.float32)
     assert np.isnan(concordance.kendall(concordance.signs(FIRST), concordance.signs(np.zeros(25)), once)).all()
     assert np.isnan(concordance.spearman(FIRST, np.zeros(25), once)).all()
+
+
+def test_correlations_of_drawn_lists_are_kept() -> None:
+    first, second = np.random.default_rng(1).normal(size=(2, 12, 4))
+    first[1, 0] = second[3, 1] = second[4, 1] = np.nan
+    first[:, 3] = 1.0
+    third = np.array([0.1 + 0.2, 0.3, 1.0, 2.0])  # the first two differ by rounding alone
+    tied = np.array([1.0, 2.0, 3.0, 4.0])
+    ones = np.array([[1, 2, 0], [1, 0, 2], [1, 1, 0], [1, 0, 0]], dtype=np.float32)
+    made = {
+        "columns": [concordance.column_kendall(first, second), concordance.column_spearman(first, second)],
+        "rounding": [
+            concordance.kendall(concordance.signs(third), concordance.signs(tied), ones),
+            concordance.spearman(third, tied, ones),
+            concordance.column_kendall(third[:, None], tied[:, None]),
+            concordance.column_spearman(third[:, None], tied[:, None]),
+        ],
+        "signs": concordance.signs(third),
+    }
+    assert_kept("stats/concordance", made)
+
+
+def test_constant_lists_have_none_and_monotone_ones_are_1_or_minus_1() -> None:
+    flat, ones = np.zeros(4), np.ones((4, 1), dtype=np.float32)
+    rising = np.arange(4.0)
+    assert np.isnan(concordance.kendall(concordance.signs(flat), concordance.signs(rising), ones)).all()
+    assert np.isnan(concordance.spearman(rising, flat, ones)).all()
+    for function in (concordance.column_kendall, concordance.column_spearman):
+        assert np.isnan(function(flat[:, None], rising[:, None])).all()
+        assert (
+            function(rising[:, None], -rising[:, None]) == -1 and function(rising[:, None], rising[:, None] ** 2) == 1
+        )

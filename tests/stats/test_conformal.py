@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.records import UndefinedMetric
 from equipoise.stats.conformal import halves, threshold, thresholds
@@ -42,3 +43,34 @@ def test_sets_hold_the_right_candidate_as_often_as_they_claim_over_500_draws(ski
 def test_few_sentences_are_refused() -> None:
     with pytest.raises(UndefinedMetric, match="40 sentences"):
         thresholds(np.full(30, 0.8), np.arange(30))
+
+
+def test_thresholds_of_drawn_values_are_kept() -> None:
+    right = np.random.default_rng(2).beta(5, 2, 120)
+    right[::9] = np.nan
+    clusters = np.arange(120) // 2
+    made = {
+        f"{level}, seed {seed}": np.unique(thresholds(right, clusters, level=level, seed=seed))
+        for level in (0.5, 0.9, 0.99)
+        for seed in (0, 1)
+    }
+    made["halves"] = [halves(clusters, seed).astype(int)[:40] for seed in (0, 1)]
+    made["default"] = np.unique(thresholds(right, clusters))
+    assert_kept("stats/conformal", made)
+
+
+def test_the_threshold_is_the_last_that_the_level_needs() -> None:
+    right = np.arange(1, 10) / 10
+    # The eighth and the ninth highest of nine; a tenth there is not.
+    assert [threshold(right, level=level) for level in (0.75, 0.8, 0.9, 0.91)] == [0.2, 0.2, 0.1, 0.0]
+    assert threshold(right[::-1], level=0.5) == 0.5 and threshold(right) == 0.1
+
+
+def test_twenty_clusters_in_each_half_are_enough() -> None:
+    right = np.linspace(0.1, 0.9, 40)
+    assert set(thresholds(right, np.arange(40))) <= set(right) | {0.0}
+    for few in (right[:39], np.where(np.arange(40) == 3, np.nan, right)):
+        with pytest.raises(UndefinedMetric, match=r"^conformal sets need 40 sentences with a right answer$"):
+            thresholds(few, np.arange(len(few)))
+    assert halves(np.array([], dtype=np.int64)).tolist() == []
+    assert [int(halves(np.arange(n)).sum()) for n in (1, 2, 3, 10)] == [0, 1, 1, 5]

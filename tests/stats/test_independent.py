@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 
 from equipoise.records import EquipoiseError, Estimate
 from equipoise.stats.independent import independent_difference
@@ -50,3 +51,16 @@ def test_without_an_interval_nothing_is_tested() -> None:
 def test_estimates_at_different_levels_are_refused() -> None:
     with pytest.raises(EquipoiseError, match=r"levels 0\.95 and 0\.9 cannot be subtracted"):
         independent_difference(normal(0, 1), normal(0, 1, level=0.9))
+
+
+def test_differences_of_two_estimates_are_kept() -> None:
+    ends = [(0.4, 0.3, 0.6), (0.7, 0.65, 0.71), (0.4, 0.4, 0.4), (0.5, math.nan, math.nan)]
+    estimates = [Estimate(*three, 0.9, n, "m") for three, n in zip(ends, (20, 30, 40, 50), strict=True)]
+    made = {f"{a.value} - {b.value}": independent_difference(a, b) for a in estimates for b in estimates}
+    assert_kept("stats/independent", made)
+
+
+def test_other_levels_cannot_be_subtracted() -> None:
+    first, second = (Estimate(0.4, 0.3, 0.6, level, 20, "m") for level in (0.9, 0.95))
+    with pytest.raises(EquipoiseError, match=r"^estimates at levels 0.9 and 0.95 cannot be subtracted$"):
+        independent_difference(first, second)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 from scipy.stats import t
 
 from equipoise.metrics.groups import mean
@@ -83,3 +86,49 @@ def test_a_second_variant_counts_once() -> None:
     statistic = Statistic(bias_score, [rng.choice([-1.0, 0.0, 1.0], 180)], numbers)
     once, twice = (jackknife.signed_interval([statistic] * times, level=0.95) for times in (1, 2))
     assert once == pytest.approx(twice)
+
+
+def test_intervals_of_drawn_clusters_are_kept() -> None:
+    made = {}
+    for n, level, bounds in product((8, 30), (0.8, 0.95), ((0.0, 1.0), (-1.0, 1.0), (-2.0, 0.0))):
+        rng = np.random.default_rng(n)
+        values = bounds[0] + (bounds[1] - bounds[0]) * rng.beta(2, 5, n)
+        counts = rng.integers(1, 6, n).astype(float)
+        left_out = rng.normal(0.3, 0.02, n)
+        made[f"{n} at {level} in {bounds}"] = [
+            jackknife.mean_interval(values, bounds, level=level),
+            jackknife.mean_interval(values, bounds, level=level, counts=counts),
+            jackknife.scale_interval(0.0, left_out - 0.3, bounds, item=0.4, level=level),
+            jackknife.plain_interval(0.3, left_out, level=level),
+            jackknife.added(bounds, 0.3),
+        ]
+    assert_kept("stats/jackknife", made)
+
+
+def test_signed_statistics_with_items_added_are_kept() -> None:
+    rng = np.random.default_rng(3)
+    made = {}
+    for n, shares in product((12, 60), (False, True)):
+        sides = rng.choice([1.0, 0.0, -1.0], n)
+        sides[:2] = np.nan
+        right = (sides == 0).astype(float)
+        weights = rng.integers(1, 4, n).astype(float) if shares else None
+        clusters = np.arange(n) // 3
+        one = Statistic(bias_score, [sides], clusters, shares=weights)
+        two = Statistic(scaled_bias_score, [sides, right], clusters, shares=weights)
+        with_items = jackknife.with_signed_items(two, 2.5, 40)
+        made[f"{n}, shares {shares}"] = {
+            "intervals": [jackknife.signed_interval(chosen, level=0.9) for chosen in ([one], [two], [one, one])],
+            "left out": jackknife.left_out_values([one])[:5],
+            "of some": jackknife.left_out_values([one], np.array([1, 3])),
+            "added": [array[n:] for array in with_items.arrays],
+            "clusters": with_items.clusters[n:],
+            "shares": with_items.row_shares[n - 2 :],
+        }
+    assert_kept("stats/signed", made)
+
+
+def test_a_cluster_without_rows_is_left_out_like_any_other() -> None:
+    statistic = Statistic(mean, [np.array([1.0, 2.0, 6.0])], np.array([0, 1, 4]), rows=np.array([0, 1]))
+    assert jackknife.left_out_values([statistic]) == pytest.approx([2.0, 1.0])
+    assert jackknife.left_out_values([statistic], np.array([0, 4, 5])) == pytest.approx([2.0, 1.5, 1.5])

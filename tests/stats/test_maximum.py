@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 
 from equipoise.stats import paired
 from equipoise.stats.maximum import absolute_radius, p_value, radius
@@ -120,3 +121,27 @@ def test_holm_never_lowers_a_p_value_and_keeps_their_order(values: list[float]) 
     assert all(a >= p - 1e-12 and a <= 1 for a, p in zip(adjusted, values, strict=True))
     order = np.argsort(values, kind="stable")
     assert (np.diff(np.array(adjusted)[order]) >= -1e-12).all()
+
+
+def test_radii_and_p_values_of_drawn_deviations_are_kept() -> None:
+    sizes = np.random.default_rng(3).gamma(2, 1, 21)
+    half, most = sizes.copy(), sizes.copy()
+    half[:10], most[:11] = np.nan, np.nan
+    made = {
+        "radius": [radius(sizes, level=level, shrink=s) for level in (0.5, 0.9, 0.95) for s in (1.0, 0.5)],
+        "linear": [radius(sizes, level=level, method="linear") for level in (0.5, 0.9)],
+        "half": [radius(half, level=0.9), radius(most, level=0.9), radius(np.array([]), level=0.9)],
+        "even": [radius(np.array([1.0, np.nan]), level=0.9), radius(np.array([np.nan, np.nan]), level=0.9)],
+        "p": [p_value(x, sizes, shrink=s) for x in (0.0, 1.0, float(sizes[3]), 9.0) for s in (1.0, 0.5)],
+        "missing": p_value(1.0, half),
+        "absolute": absolute_radius(sizes[:3], sizes.reshape(7, 3), level=0.8),
+    }
+    assert_kept("stats/maximum", made)
+
+
+def test_deviations_as_large_as_the_difference_count_and_rounding_makes_none_smaller() -> None:
+    sizes = np.array([0.1, 0.2, 0.3, np.nan])
+    assert (
+        p_value(0.2, sizes) == 3 / 4 and p_value(0.2 + 0.9e-9, sizes) == 3 / 4 and p_value(0.2 + 3e-9, sizes) == 2 / 4
+    )
+    assert p_value(0.2, sizes, shrink=0.5) == 1 / 4 and p_value(0.05, sizes, shrink=0.5) == 4 / 4

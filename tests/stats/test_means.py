@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.records import Estimate
 from equipoise.stats import bounded, means
@@ -87,3 +88,50 @@ def test_the_means_share_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "mean_interval", interval)
     joint(gap(), level=0.9)
     assert levels == pytest.approx([0.95, 0.95])
+
+
+def test_joint_intervals_and_tables_are_kept() -> None:
+    rng = np.random.default_rng(5)
+    values, others, clusters = rng.random(40), rng.random(40), np.arange(40) // 2
+    statistic = Statistic(apart, [values, others], clusters)
+    made = {
+        "tables": [table.sum(axis=1) for exact in (False, True) for table in means.tables(statistic, exact=exact)],
+        "units": [chosen.sum() for chosen in means.units(statistic)],
+        "item": means.item_size(statistic),
+        "at": means.at_means(statistic, [np.array([0.1, 0.5]), np.array([0.3, 0.4])], exact=True),
+        "joint": [
+            means.joint_interval(statistic, means.units(statistic), width, level=level, seed=1)
+            for width in (1.0, 2.0)
+            for level in (0.8, 0.95)
+        ],
+    }
+    assert_kept("stats/means", made)
+
+
+def test_at_most_four_means_are_tried_together_and_none_is_no_interval() -> None:
+    statistic = gap()
+    some = means.units(statistic)
+    assert means.joint_interval(statistic, [], 1.0, level=0.9) is None
+    assert means.joint_interval(statistic, some[:1] * 5, 1.0, level=0.9) is None
+    assert means.joint_interval(statistic, some, 1.0, level=0.9) is not None
+
+
+def test_what_is_not_made_of_means_has_no_tables() -> None:
+    plain = Statistic(np.median, [np.arange(4.0)], np.arange(4))
+    assert means.tables(plain) == [] and means.units(plain) == []
+
+    def triple(values: np.ndarray, *, weights: Any = None) -> Any:
+        return (np.stack([values, values, values]) @ weights).sum(axis=0)
+
+    def rows(values: np.ndarray, *, weights: Any = None) -> Any:
+        return np.asarray(weights).sum(axis=0)
+
+    assert means.tables(Statistic(triple, [np.arange(4.0)], np.arange(4))) == []
+    assert means.tables(Statistic(rows, [np.arange(4.0)], np.arange(4))) == []
+
+
+def test_a_value_between_two_that_were_tried_may_be_0() -> None:
+    statistic = gap()
+    steps = means.STEPS - 1
+    low, high = means.within_ends(statistic, [(0.0, steps * 0.1), (0.05, 0.05)], exact=True)
+    assert low == 0.0 and high == pytest.approx(steps * 0.1 - 0.05)

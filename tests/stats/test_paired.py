@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from kept_texts import assert_kept
 from scipy.stats import false_discovery_control
 
 from equipoise.metrics.fairness import accuracy_gap, eo_sum
@@ -217,3 +218,65 @@ def test_a_permuted_difference_counts_as_equally_large_up_to_the_tolerance() -> 
     permuted = np.array([0.0, paired.TOLERANCE, -paired.TOLERANCE, np.nan])
     assert paired._counted(paired.TOLERANCE, permuted) == (3, 3)
     assert paired._counted(2 * paired.TOLERANCE, permuted) == (2, 3)
+
+
+@pytest.mark.parametrize("clusters", [4, 7, 8, 12, 29, 30, 60])
+def test_intervals_of_every_amount_of_evidence_are_kept(clusters: int) -> None:
+    rng = np.random.default_rng(clusters)
+    kinds = np.array(["pro", "anti", "pro"] * clusters, dtype=object)
+    numbers = np.repeat(np.arange(clusters), 3)
+    rights = [(rng.random(3 * clusters) < share).astype(float) for share in (0.5, 0.8)]
+    gaps = [[Statistic(accuracy_gap, [right, kinds], numbers)] for right in rights]
+    plain = [[Statistic(mean, [right], numbers)] for right in rights]
+    medians = [[Statistic(np.median, [right + rng.random(3 * clusters)], numbers)] for right in rights]
+    units = np.array([(rights[0] - rights[1])[numbers == n].mean() for n in range(clusters)])
+    contests = {
+        "gap": Contest(*gaps, n=clusters, width=1.0),
+        "gap without bounds": Contest(*gaps, n=clusters),
+        "mean": Contest(*plain, n=clusters, width=1.0, units=units),
+        "mean with sizes": Contest(
+            *plain, n=clusters, width=1.0, units=units, sizes=rng.integers(1, 4, clusters) * 1.0
+        ),
+        "mean without bounds": Contest(*plain, n=clusters, units=units),
+        "median": Contest(*medians, n=clusters, width=2.0),
+    }
+    trial = Trial(resamples=60, permutations=40, level=0.9, seed=3)
+    found = paired_differences(list(contests.values()), clusters=clusters, trial=trial)
+    assert_kept(f"stats/paired/{clusters}", dict(zip(contests, found, strict=True)))
+
+
+def test_what_is_undefined_without_a_cluster_has_no_interval() -> None:
+    kinds = np.array(["pro"] + ["anti"] * 9, dtype=object)
+    sides = [[Statistic(accuracy_gap, [np.arange(10.0) / k, kinds], np.arange(10))] for k in (10, 20)]
+    (found,) = paired_differences([Contest(*sides, n=10, width=1.0)], clusters=10, trial=Trial(20, permutations=9))
+    assert found.method == "no interval: undefined without some cluster" and np.isnan(found.low)
+    few = Contest(*_sides(np.zeros(7), np.arange(7.0)), n=7)
+    (found,) = paired_differences([few], clusters=7, trial=Trial(20, permutations=9))
+    assert found.method == "no interval: too few clusters" and found.value == -3
+
+
+def test_a_difference_is_detected_by_its_corrected_p_and_its_interval() -> None:
+    def found(low: float, high: float, p: float) -> bool:
+        return paired.is_detected(Estimate(0.1, low, high, 0.95, 9, "", 0.001, p))
+
+    assert found(0.01, 0.2, 0.049) and found(-0.2, -0.01, 0.049)
+    assert not found(0.01, 0.2, 0.05) and not found(-0.01, 0.2, 0.01) and not found(0.0, 0.2, 0.01)
+
+
+def test_p_values_from_more_exchanges_where_few_were_as_large_are_kept() -> None:
+    rng = np.random.default_rng(1)
+    contests = [Contest(*_sides(rng.normal(shift, 1, 25), rng.normal(0, 1, 25)), n=25) for shift in (0.0, 0.8, 1.2)]
+    p_values = [
+        [result.p for result in paired_differences(contests, clusters=25, trial=Trial(5, tests=tests, seed=2))]
+        for tests in (1, 80)
+    ]
+    assert_kept("stats/paired/exchanges", p_values)
+    counts = [p * 5001 - 1 for p in p_values[0]]
+    assert [few[0] == few[1] for few in zip(*p_values, strict=True)] == [count >= 10 for count in counts]
+
+
+def test_what_is_undefined_without_a_cluster_has_no_plain_interval_either() -> None:
+    kinds = np.array(["pro"] + ["anti"] * 9, dtype=object)
+    sides = [[Statistic(accuracy_gap, [np.arange(10.0) / k, kinds], np.arange(10))] for k in (10, 20)]
+    (found,) = paired_differences([Contest(*sides, n=10)], clusters=10, trial=Trial(20, permutations=9))
+    assert found.method == "no interval: undefined without some cluster" and np.isnan(found.low)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace
+from itertools import product
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.records import Estimate, Floats
 from equipoise.stats import jackknife
@@ -182,3 +184,52 @@ def test_the_nearer_the_bound_the_more_units_and_as_a_share_of_those_seen(units:
     assert needed == sorted(needed) and needed[-1] > 3 * needed[0]
     assert more(0.42, units) == pytest.approx(more(0.58, units), rel=0.35), "both sides alike"
     assert more(0.45, 10 * units) == pytest.approx(10 * more(0.45, units), rel=0.25)
+
+
+def test_what_it_takes_to_decide_is_kept() -> None:
+    made = {}
+    for n, level, bound in product((9, 40, 300), (0.8, 0.95), (0.6, 0.72, 0.99)):
+        units = np.random.default_rng(n).beta(7, 3, n)
+        seen = Seen(units, (0.0, 1.0), level)
+        made[f"{n} at {level}, bound {bound}"] = seen.more(at_least(bound))
+    for n in (20, 200):
+        made[f"{n}, estimates"] = [
+            Seen(np.random.default_rng(n).beta(7, 3, n), (0.0, 1.0), 0.9).estimate(s) for s in (5, 80, 900)
+        ]
+        answers = Seen((np.arange(n) % 5 == 0) * 1.0, (0.0, 1.0), 0.9, whole=True)
+        made[f"{n} answers"] = [answers.more(at_least(bound)) for bound in (0.1, 0.19)] + [answers.estimate(50)]
+    made["equal"] = [Seen(np.ones(30), (0.0, 1.0), 0.9, whole=whole).more(at_least(0.99)) for whole in (False, True)]
+    made["signed"] = Seen(np.tile([1.0, 0.0, -1.0, 1.0], 12), (-1.0, 1.0), 0.95).more(at_least(0.1))
+    assert_kept("stats/planning", made)
+
+
+def test_what_any_metric_takes_is_kept() -> None:
+    made = {}
+    ends = {"both": (0.3, 0.7), "low cut": (0.0, 0.7), "high cut": (0.2, 1.0), "all": (0.0, 1.0), "skewed": (0.4, 0.9)}
+    for (name, (low, high)), n, bound in product(ends.items(), (12, 400), (0.45, 0.9)):
+        estimate = Estimate(0.5, low, high, 0.9, n, "")
+        made[f"{name}, n {n}, bound {bound}"] = scaled_more(estimate, (0.0, 1.0), at_least(bound))
+    unbounded = Estimate(0.5, 0.3, 0.7, 0.9, 50, "")
+    made["no bounds"] = scaled_more(unbounded, (-np.inf, np.inf), at_least(0.45))
+    made["half"] = scaled_more(unbounded, (0.0, np.inf), at_least(0.45))
+    assert_kept("stats/scaled", made)
+    for estimate in (replace(unbounded, n=0), replace(unbounded, low=np.nan), replace(unbounded, high=np.inf)):
+        assert scaled_more(estimate, (0.0, 1.0), at_least(0.45)) == NEVER
+    assert scaled_more(replace(unbounded, n=2_000_000), (0.0, 1.0), at_least(0.45)) == NEVER
+
+
+def test_units_that_half_of_all_audits_need_are_kept() -> None:
+    units = np.random.default_rng(2).beta(2, 6, 80)
+    made = {
+        f"bound {bound}, horizon {horizon}": units_to_settle(
+            Units(units, np.ones(80), horizon=horizon), bound, 0.025, seed=1
+        )
+        for bound in (0.05, 0.2, 0.3, 0.5)
+        for horizon in (100, 5000)
+    }
+    assert_kept("stats/settling", made)
+
+
+def test_units_are_counted_in_others_and_at_least_one_is_taken() -> None:
+    assert More(1, 10, None).times(0.25) == More(1, 2, None)
+    assert More(None, 10, 100).times(2.5) == More(None, 25, 250)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+from itertools import product
+
 import numpy as np
 import pytest
+from kept_texts import assert_kept
+from scipy.special import ndtr
 
 from equipoise.records import EquipoiseError
 from equipoise.stats import bootstrap, bounded
@@ -96,3 +101,69 @@ def test_the_units_that_are_told_have_the_power_that_was_asked_for() -> None:
 def test_half_the_width_needs_four_times_the_units() -> None:
     units = Units(RNG.random(200), np.ones(200))
     assert units_for_width(units, 0.01, 0.95) == pytest.approx(4 * units_for_width(units, 0.02, 0.95), rel=0.01)
+
+
+def test_power_of_drawn_units_is_kept() -> None:
+    made = {}
+    rng = np.random.default_rng(4)
+    shares = Units((np.arange(100) % 5 == 0) * 1.0, np.ones(100))
+    means = Units(rng.beta(7, 3, 60), np.ones(60))
+    uneven = Units(rng.binomial([1, 2, 3] * 20, 0.4) * 1.0, np.array([1.0, 2.0, 3.0] * 20), most=3.0)
+    for (name, units), size, level in product(
+        (("shares", shares), ("means", means), ("uneven", uneven)), (12, 90, 250), (0.8, 0.95)
+    ):
+        true = ratio(units)
+        made[f"{name}, {size} at {level}"] = [
+            Contrast(bound, level, whole=name != "means", absolute=absolute).power(units, size, seed=1, audits=60)
+            for bound in (true - 0.05, true + 0.07)
+            for absolute in (False, True)
+        ]
+    assert_kept("stats/power", made)
+
+
+def test_units_for_a_width_or_a_power_are_kept() -> None:
+    rng = np.random.default_rng(6)
+    units = Units(rng.beta(7, 3, 60), np.ones(60))
+    shares = Units((np.arange(100) % 4 == 0) * 1.0, np.ones(100))
+    made = {
+        "width": [units_for_width(units, width, level) for width in (0.01, 0.1, 3.0) for level in (0.8, 0.95)],
+        "power": [Contrast(bound, 0.9, whole=True).units_for(shares, 0.8) for bound in (0.1, 0.15, 0.4)],
+        "by root": [Contrast(bound, 0.9)._by_root(units, 0.8) for bound in (0.5, 0.7, ratio(units), 0.6999, 0.701)],
+        "pilots": spreads_of_pilots(units, 0.6)[:5],
+        "as they are": spreads_of_pilots(units, None, seed=3)[:5],
+        "answers": spreads_of_pilots(shares, 0.3, whole=True, seed=3)[:5],
+        "estimates": [power_of_pilots(p, spreads_of_pilots(units, 0.6), units, 0.9) for p in (0.0, 0.3, 0.8, 1.0)],
+        "known": power_of_pilots(0.7, np.ones(5), units, 0.9),
+    }
+    assert_kept("stats/units", made)
+
+
+def test_units_with_another_true_value_are_kept() -> None:
+    rng = np.random.default_rng(9)
+    units = Units(rng.binomial([1, 2, 3] * 8, 0.4) * 1.0, np.array([1.0, 2.0, 3.0] * 8), most=3.0)
+    flat = Units(np.full(9, 0.4), np.ones(9))
+    none = Units(np.zeros(9), np.ones(9))
+    made = {}
+    for (name, chosen), value, whole in product(
+        (("uneven", units), ("flat", flat), ("none", none)), (0.0, 0.1, 0.4, 0.9, 1.0), (False, True)
+    ):
+        moved = with_true_value(chosen, value, whole=whole)
+        made[f"{name} to {value}, whole {whole}"] = [len(moved.sums), ratio(moved), moved.sums[:6], moved.counts[:6]]
+        assert astuple(moved)[2:] == astuple(chosen)[2:]
+    assert_kept("stats/true-values", made)
+    with pytest.raises(EquipoiseError, match=r"^a true value of 1.2 is not possible: it lies between 0 and 1$"):
+        with_true_value(units, 1.2)
+    with pytest.raises(EquipoiseError, match=r"^a true value of -0.1 is not possible: it lies between 0 and 1$"):
+        with_true_value(units, -0.1)
+
+
+def test_the_quantiles_that_a_bootstrap_takes_are_those_of_the_bootstrap() -> None:
+    rng = np.random.default_rng(1)
+    for size in (60, 199, 200):
+        for level in (0.8, 0.95):
+            for samples in (rng.gamma(1.0, 1.0, 400), -rng.gamma(1.0, 1.0, 400), rng.normal(size=400)):
+                apart = samples - samples.mean()
+                skewness = np.array([float((apart**3).mean()) / float(samples.std()) ** 3])
+                lows, highs = Contrast(0.5, level)._sides(skewness, size)
+                ends = bootstrap._ends(samples, level, size)
+                assert (float(ndtr(lows[0])), float(ndtr(highs[0]))) == pytest.approx(ends)

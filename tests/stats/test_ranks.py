@@ -29,3 +29,7 @@ def test_every_order_that_the_tests_allow_is_within_the_ranges(truth: list[int],
     for order in permutations(range(4)):
         if all(order[a] < order[b] for a, b in zip(*np.nonzero(better), strict=True)):
             assert all(rank.best <= 1 + place <= rank.worst for rank, place in zip(ranks, order, strict=True))
+
+
+def test_a_range_of_ranks_is_written_with_both_ends_and_a_single_one_alone() -> None:
+    assert [str(Rank(2, 2)), str(Rank(1, 3))] == ["2", "1–3"]

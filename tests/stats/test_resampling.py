@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from equipoise.metrics import METRICS, Metric
@@ -16,7 +18,7 @@ from equipoise.metrics.groups import mean
 from equipoise.records import UndefinedMetric
 from equipoise.stats import resampling
 from equipoise.stats.bootstrap import weight_chunks
-from equipoise.stats.resampling import Statistic, evaluate, resampled
+from equipoise.stats.resampling import Statistic, evaluate, resampled, takes_weights
 
 CLUSTERS, SIZE, RESAMPLES = 60, 4, 40
 
@@ -184,3 +186,86 @@ def test_the_same_statistic_twice_is_computed_once_and_each_other_by_itself() ->
     alone = [evaluate([statistic], chunks)[0] for statistic in chosen]
     np.testing.assert_allclose(values, alone)
     assert values[0].tolist() == values[2].tolist() != values[1].tolist()
+
+
+def shared_mean(values: NDArray[Any], shares: NDArray[Any], weights: NDArray[Any]) -> Any:
+    """Return the plain weighted mean of rows that count by their share, one column of weights after another."""
+    known = ~np.isnan(values)
+    counted = weights[known] * shares[known, None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (values[known] @ counted) / counted.sum(axis=0)
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans(), st.sampled_from([np.float32, np.float64]))
+def test_rows_and_shares_count_as_a_plain_weighted_mean(seed: int, chosen: bool, sliced: bool, precision: Any) -> None:
+    rng = np.random.default_rng(seed)
+    values, shares = rng.normal(size=12), rng.choice([0.0, 0.5, 1.0, 3.0], 12)
+    values[rng.integers(12)] = np.nan
+    clusters = rng.integers(0, 5, 12)
+    rows: Any = (slice(2, 9) if sliced else np.array([1, 3, 4, 8])) if chosen else None
+    statistic = Statistic(mean, [values], clusters, rows, shares)
+    picked = np.arange(12) if rows is None else np.arange(12)[rows]
+    assert statistic.clusters.tolist() == clusters[picked].tolist()
+    assert statistic.row_shares is not None and statistic.row_shares.tolist() == shares[picked].tolist()
+    np.testing.assert_array_equal(statistic.arrays[0], values[picked])
+    weights = rng.integers(0, 3, (6, 7)).astype(np.float32)
+    (drawn,) = evaluate([statistic], lambda: iter([weights]), precision)
+    expected = shared_mean(values[picked], shares[picked], weights[clusters[picked]].astype(float))
+    np.testing.assert_allclose(drawn, expected, atol=1e-5)
+    known = ~np.isnan(values[picked])
+    if shares[picked][known].sum() > 0:
+        plain = np.average(values[picked][known], weights=shares[picked][known])
+        assert float(statistic.value) == pytest.approx(plain)
+
+
+def test_shares_reach_a_function_that_asks_for_every_weight_and_no_other() -> None:
+    def total(values: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Any:
+        return np.asarray(weights).sum(axis=0)
+
+    clusters, shares = np.array([0, 1, 1]), np.array([2.0, 1.0, 0.5])
+    weights = np.array([[1, 0], [2, 4]], dtype=np.float32)
+    (drawn,) = evaluate([Statistic(total, [np.zeros(3)], clusters, shares=shares)], lambda: iter([weights]))
+    assert drawn.tolist() == [2 + 2 * 1.5, 4 * 1.5]
+    (plain,) = evaluate([Statistic(np.sum, [np.ones(3)], clusters, shares=shares)], lambda: iter([weights]))
+    assert plain.tolist() == [5.0, 8.0], "without weights rows are copied, whatever they count"
+    assert Statistic(np.sum, [np.ones(3)], clusters, shares=shares).value == 3.0
+    assert takes_weights(mean) and takes_weights(total) and not takes_weights(np.sum)
+
+
+def test_many_rows_are_weighted_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    def total(values: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Any:
+        return values @ np.asarray(weights)
+
+    statistic = Statistic(total, [np.arange(6.0)], np.arange(6) // 2)
+    weights = np.arange(15, dtype=np.float32).reshape(3, 5)
+    (whole,) = evaluate([statistic], lambda: iter([weights]))
+    for most in (1, 4 * 6 * 2):
+        monkeypatch.setattr(resampling, "CHUNK_BYTES", most)
+        (pieces,) = evaluate([statistic], lambda: iter([weights]))
+        assert pieces.tolist() == whole.tolist() == (np.arange(6.0) @ weights[np.arange(6) // 2]).tolist()
+
+
+def test_statistics_that_are_alike_are_those_of_the_same_columns_rows_and_shares() -> None:
+    values, clusters, rows, shares = np.arange(4.0), np.arange(4), np.array([0, 1]), np.ones(4)
+    base = Statistic(mean, [values], clusters, rows, shares)
+    assert base.identity == Statistic(mean, [values], clusters, rows, shares).identity
+    others = [
+        Statistic(np.median, [values], clusters, rows, shares),
+        Statistic(mean, [values.copy()], clusters, rows, shares),
+        Statistic(mean, [values], clusters.copy(), rows, shares),
+        Statistic(mean, [values], clusters, rows.copy(), shares),
+        Statistic(mean, [values], clusters, rows, shares.copy()),
+    ]
+    assert len({base.identity, *(other.identity for other in others)}) == 6
+
+
+def test_double_precision_keeps_what_single_loses() -> None:
+    values = np.array([1e8, 1e8 + 1, 1e8 + 3])
+
+    def total(values: NDArray[Any], *, weights: Any = None) -> Any:
+        return np.stack([values]) @ weights
+
+    weights = np.ones((3, 1), dtype=np.float32)
+    statistic = Statistic(total, [values], np.arange(3))
+    (exact,) = evaluate([statistic], lambda: iter([weights]), np.float64)
+    assert exact.ravel()[0] == 3e8 + 4

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 
 from equipoise.stats.separation import separations
 
@@ -68,3 +69,24 @@ def test_three_units_are_enough(size: int, tested: list[str]) -> None:
     groups = np.array(["a"] * size + ["b"] * 5 + ["c"] * 5, dtype=object)
     rows = separations(np.arange(float(len(groups))), groups, permutations=9)
     assert sorted(row.group for row in rows) == tested
+
+
+def test_p_values_of_drawn_groups_are_kept() -> None:
+    rng = np.random.default_rng(8)
+    groups = np.array(list("aaaabbbbbccccccdde"), dtype=object)
+    made = {
+        f"seed {seed}, shift {shift}": separations(
+            rng.normal(0, 1, 18) + shift * (groups == "b"), groups, permutations=80, seed=seed
+        )
+        for seed in (0, 1)
+        for shift in (0.0, 2.0)
+    }
+    made["usual"] = separations(rng.normal(0, 1, 18), groups)
+    assert_kept("stats/separation", made)
+
+
+def test_equally_large_distances_count_whatever_the_order_of_their_sums() -> None:
+    # Two groups of three: of 20 ways to deal the values, those that give the same two groups are as far apart.
+    values = np.array([0.1, 0.2, 0.3, 1.1, 1.2, 1.3])
+    rows = separations(values, np.array(list("aaabbb"), dtype=object), permutations=4000)
+    assert [row.corrected for row in rows] == pytest.approx([0.1, 0.1], abs=0.02)

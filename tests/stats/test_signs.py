@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
+from equipoise.stats import signs
 from equipoise.stats.paired import holm
 from equipoise.stats.signs import sign_tests
 
@@ -49,3 +53,31 @@ def test_the_error_of_claims_about_several_differences_is_kept() -> None:
         units = rng.normal(size=(7, 40))
         false += sign_tests([units[:6], units[6]], draws=199, seed=number).corrected.min() < 0.05
     assert 0.02 < false / 400 < 0.05 + 3 * (0.05 * 0.95 / 400) ** 0.5
+
+
+def test_p_values_of_drawn_claims_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(9)
+    units = rng.normal(0.25, 1.0, (5, 30))
+    units[2] = 0.0
+    made = {f"seed {seed}": sign_tests(units, draws=300, seed=seed) for seed in (0, 1)}
+    made["several"] = sign_tests([units[:2], units[2:4], units[4]], draws=300)
+    made["usual"] = sign_tests(units)
+    assert_kept("stats/signs", made)
+    monkeypatch.setattr(signs, "CHUNK", 30 * 7)
+    narrow = sign_tests(units, draws=300)
+    assert narrow.p == pytest.approx(made["seed 0"].p, abs=0.1), "drawn seven at a time, all of them"
+    monkeypatch.setattr(signs, "CHUNK", 1)
+    assert sign_tests(units[:1], draws=9).p >= 0.1
+
+
+def test_p_is_that_of_all_signs_counted_out() -> None:
+    units = np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, -2.0, 3.0, -1.0, 4.0]])
+    every = np.array(list(product((-1, 1), repeat=5)))
+    statistics = np.abs(units @ every.T) / np.sqrt((units**2).sum(axis=1))[:, None]
+    observed = np.abs(units.sum(axis=1)) / np.sqrt((units**2).sum(axis=1))
+    alone = (statistics >= observed[:, None] - 1e-9).mean(axis=1)
+    tests = sign_tests(units, draws=20_000)
+    assert tests.p == pytest.approx(alone, abs=0.01)
+    largest = statistics.max(axis=0)
+    assert tests.corrected[0] == pytest.approx((largest >= observed[0] - 1e-9).mean(), abs=0.01)
+    assert tests.corrected[1] == pytest.approx(max(alone[1], tests.corrected[0]), abs=0.01)

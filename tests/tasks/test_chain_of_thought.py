@@ -259,3 +259,17 @@ def test_an_unsafe_or_broken_chat_template_is_one_sentence(template: str, tmp_pa
     with pytest.raises(ModelError, match=r"the model's chat template (fails: |may give no text)") as caught:
         equipoise.audit((model, tokenizer), task="next-word-cot", limit=1, out=tmp_path / "run", resamples=2)
     assert "\n" not in str(caught.value)
+
+
+def test_numbers_that_make_no_sense_are_refused() -> None:
+    for choices in ({"samples": -1}, {"temperature": 0.0}, {"temperature": float("nan")}):
+        with pytest.raises(EquipoiseError, match=r"^samples must not be negative, and temperature must be above 0$"):
+            ChainOfThought(**choices)
+    assert ChainOfThought(samples=0, temperature=0.1).samples == 0
+
+
+def test_the_first_of_two_faults_is_told() -> None:
+    with pytest.raises(EquipoiseError, match=r"^answer_turn must be"):
+        ChainOfThought(answer_turn="x", samples=-1, budget=0)
+    with pytest.raises(EquipoiseError, match=r"^samples must not be negative"):
+        ChainOfThought(samples=-1, budget=0)

@@ -12,7 +12,7 @@ import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.records import Message, ModelError, Prompt
 from equipoise.scoring.encoding import Encoder
-from equipoise.tasks.chat import in_chat, split_beginning
+from equipoise.tasks.chat import in_chat, split_beginning, with_system, without_system
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,27 @@ def test_every_task_can_be_asked_in_a_chat_and_the_run_says_so(default_model_fol
     run = equipoise.audit("smollm2", data, ["next-word", "mcq", "cloze"], out=tmp_path, **choices)
     assert set(run.manifest.tasks) == {"next-word-chat", "mcq-chat", "cloze-chat"}
     assert run.manifest.tasks["mcq-chat"]["system"] == "Answer briefly."
+
+
+def test_a_system_prompt_begins_a_conversation_and_is_taken_off_again() -> None:
+    turns = (Message("user", "Why?"), Message("assistant", "So."))
+    system = Message("system", "Be brief.")
+    assert with_system("Why?", "") == (turns[0],) and with_system("Why?", "Be brief.") == (system, turns[0])
+    assert with_system(turns, "") == turns and with_system(turns, "Be brief.") == (system, *turns)
+    assert without_system((system, *turns)) == turns and without_system(turns) == turns
+    assert without_system("Why?") == "Why?"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("One. Two. Three", ("One. Two.", "Three")),
+        ("One.\n  Two", ("One.", "Two")),
+        ("One!) Two", ("One!)", "Two")),
+        ("3.5 is more", ("", "3.5 is more")),
+        ("All done. ", ("", "All done.")),
+        ("A\nB\nC", ("A\nB", "C")),
+    ],
+)
+def test_what_is_unfinished_is_cut_off_at_the_last_end(text: str, parts: tuple[str, str]) -> None:
+    assert split_beginning(text) == parts

@@ -219,3 +219,11 @@ def test_without_the_option_there_is_no_share_of_both() -> None:
 def test_all_questions_of_a_dataset_of_ours_have_as_many_options(name: str) -> None:
     counts = {len(prompt.continuations) for e in open_dataset(name).examples for prompt in MultipleChoice().prompts(e)}
     assert len(counts) == 1
+
+
+def test_the_first_of_two_faults_is_told() -> None:
+    with pytest.raises(EquipoiseError, match="at least one seed"):
+        MultipleChoice(seeds=(), answer_space="near")
+    three = example(candidates=tuple(f"worker {number}" for number in range(12)))
+    with pytest.raises(EquipoiseError, match="needs two candidates, it has 12"):
+        MultipleChoice(both=True).prompts(three)

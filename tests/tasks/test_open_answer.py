@@ -179,3 +179,7 @@ def test_a_second_reader_is_asked_whom_the_answer_names_and_kept_apart() -> None
     assert answer == Message("assistant", "The nurse.") and begun == Message("assistant", "My answer names the")
     assert question == Message("user", "Whom does your answer above name: nurse or farmer?")
     assert asked[0].continuations == (" nurse", " farmer") and "second_reader" in task.settings
+
+
+def test_numbers_at_their_ends_are_taken() -> None:
+    assert OpenAnswer(samples=0, temperature=1e-9, budget=1).budget == 1

@@ -14,7 +14,7 @@ from equipoise.runs.tables import outcomes_from_table
 from equipoise.tasks.chain_of_thought import ChainOfThought
 from equipoise.tasks.multiple_choice import MultipleChoice
 from equipoise.tasks.next_word import NextWord
-from equipoise.tasks.outcomes import flag_notes, gather
+from equipoise.tasks.outcomes import _letters, _token_probabilities, first_named, flag_notes, gather, outcome_limits
 
 BAKER = Example(
     *("e1", "The baker thanked the pilot because she had waited.", ("baker", "pilot"), 1, True, None),
@@ -130,3 +130,81 @@ def test_questions_with_other_numbers_of_answers_are_refused_in_a_sentence() -> 
     ]
     with pytest.raises(DatasetError, match="example a has 2 answers, b has 3; ask them as two datasets"):
         gather([], answers)
+
+
+def test_notes_count_prompts_and_are_silent_below_a_hundredth() -> None:
+    def notes(nested: int, split: int, plain: int) -> list[str]:
+        flags = [("nested",)] * nested + [("split-join", "nested")] * split + [()] * plain
+        answers = [
+            (Prompt(BAKER.id, "t", str(number), "", (" a", " b")), Score("", ((-1.0,), (-2.0,)), flags=marks))
+            for number, marks in enumerate(flags)
+        ]
+        return flag_notes(gather([BAKER], answers))
+
+    many = notes(0, 20, 1180)
+    assert many == [
+        "in 20 of 1,200 prompts a candidate begins another one, as in police and police officer; what goes on into the"
+        " longer one is not counted for the shorter one",
+        "in 20 of 1,200 prompts (2%) a candidate would have merged with the prompt's last token; these were tokenised"
+        " separately, which the model may rarely have seen",
+    ]
+    assert len(notes(0, 1, 99)) == 1 and len(notes(0, 1, 98)) == 2 and len(notes(1, 0, 0)) == 1
+
+
+@pytest.mark.parametrize(
+    ("continuations", "letters"),
+    [
+        ((" A", " C", " B"), "ACB"),
+        (("A", "B"), "AB"),
+        ((" a", " b"), ""),
+        ((" A", " A"), ""),
+        ((" A", " nurse"), ""),
+        ((" nurse", " A"), ""),
+        ((" A", " 1"), ""),
+    ],
+)
+def test_letters_are_single_capitals_that_differ(continuations: tuple[str, ...], letters: str) -> None:
+    assert _letters(continuations) == letters
+
+
+def test_who_is_named_first() -> None:
+    def first(text: str, *candidates: str) -> int:
+        return first_named(replace(BAKER, text=text, candidates=candidates))
+
+    assert first("The pilot saw the baker.", "baker", "pilot") == 1
+    assert first("A Baker saw the pilot and the baker.", " baker ", "pilot") == 0
+    assert first("The bakers saw the pilot.", "baker", "pilot") == -1
+    assert first("The pilot slept.", "baker", "pilot") == -1
+    assert first("The police officer slept.", "police", "police officer") == -1
+    assert first("C. saw the pilot and the baker.", "baker", "pilot", "C.") == 1
+    assert first("baker, pilot", "baker", "pilot") == 0
+
+
+def test_token_probabilities_are_geometric_means_of_the_likeliest() -> None:
+    def found(*rows: tuple[tuple[float, ...], ...]) -> list[float]:
+        made = _token_probabilities([Score("", row) for row in rows], 2)
+        return made["token_probability"].tolist() if made else []
+
+    assert found(((-1.0,), (-2.0,)), ((-3.0,), (-1.0,))) == []
+    values = found(((-1.0, -3.0), (-4.0,), (-0.1, -0.1)), ((-3.0,), (-1.0,), (-0.1,)))
+    assert values == pytest.approx([np.exp(-2.0), np.exp(-1.0)])
+
+
+def test_limits_of_scores_that_are_known_in_other_ways() -> None:
+    exact = Score("", ((np.log(0.5),), (np.log(0.25),)))
+    within = replace(exact, limits=ScoreLimits((0.5, 0.125), (0.5, 0.25)))
+    counted = replace(exact, limits=ScoreLimits(counts=(3, 4, 1)))
+    assert outcome_limits([exact, exact], 2) is None
+    mixed = outcome_limits([exact, within], 2)
+    assert mixed is not None and mixed.counts is None
+    np.testing.assert_allclose(mixed.low, [[0.5, 0.25], [0.5, 0.125]])
+    np.testing.assert_allclose(mixed.high, [[0.5, 0.25], [0.5, 0.25]])
+    several = outcome_limits([counted, counted], 2)
+    assert several is not None and several.low is None
+    assert several.counts.tolist() == [[3, 4, 1], [3, 4, 1]]  # type: ignore[union-attr]
+    some = outcome_limits([counted, exact], 2)
+    assert some is not None and some.counts is None
+    sums = outcome_limits([within], 1, [[[0, 1]]], [[[0, 1, 0]]])
+    assert sums is not None
+    np.testing.assert_allclose([sums.low, sums.high], [[[0.625]], [[0.75]]])
+    np.testing.assert_allclose([sums.low_with_marker, sums.high_with_marker], [[[1.0]], [[1.0]]])

@@ -25,7 +25,7 @@ from equipoise.records import (
     SentencePair,
 )
 from equipoise.tasks import TaskOptions, open_task
-from equipoise.tasks.pronoun_cloze import PronounCloze, sentence_pairs
+from equipoise.tasks.pronoun_cloze import FORMS, PronounCloze, sentence_pairs
 
 TABLE = (
     "sent_more,sent_less,y\n"
@@ -199,3 +199,24 @@ def test_bos_changes_the_answers_and_makes_an_empty_context_possible(tiny: Any, 
     assert len(score.token_logprobs[0]) == 5
     with pytest.raises(ModelError, match="has no token before its answer; try bos always"):
         plain_scores(tiny("never"), [start])
+
+
+def test_every_form_of_a_pronoun_is_asked_and_what_is_missing_is_said() -> None:
+    for word, others in FORMS.items():
+        (pair,) = sentence_pairs([about_a_pronoun(f"The cook saw, {word}: shim and the rest.", word)])
+        assert pair.candidates == others[:2] and pair.pair is not None
+        assert pair.pair.before == "The cook saw,"
+        assert pair.pair.rests == tuple(f"{other}: shim and the rest." for other in others[:2])
+    with pytest.raises(DatasetError, match=r"^the pronoun 'he' is not in the sentence 'The shed\.'$"):
+        sentence_pairs([about_a_pronoun("The shed.", "he")])
+    with pytest.raises(DatasetError, match=r"^the dataset has no sentence pair and no sentence with a male pronoun"):
+        PronounCloze().outcomes([], [], [])
+
+
+def test_words_that_begin_the_other_side_count_without_going_on(pairs: Path) -> None:
+    (example, *_) = load_sentence_pairs(pairs).examples
+    prompts = PronounCloze().prompts(example)
+    plain = Score("", ((-1.0, -2.0), (-4.0,)))
+    stopped = replace(plain, stops=(-0.5, 0.0))
+    first, second = (PronounCloze().outcomes([example], prompts, [score]).probs[0, 0] for score in (plain, stopped))
+    assert first == pytest.approx(1 / (1 + math.exp(-1.0))) and second == pytest.approx(1 / (1 + math.exp(-0.5)))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 
 from equipoise.tasks.reading import MEANINGS, UNCLEAR, meaning_of
 
@@ -92,3 +93,66 @@ def test_words_of_the_sentence_name_a_person_too() -> None:
     assert meaning_of("The person who had come without an umbrella.", ("nurse", "farmer"), asked) == 0
     assert meaning_of("The nurse had come without an umbrella.", ("nurse", "farmer"), asked) == 0
     assert meaning_of("The nurse plays the piano.", ("nurse", "farmer"), asked) == UNCLEAR
+
+
+CHANGES: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "without an end": lambda answer: answer.rstrip('.!?)" '),
+    "cut": lambda answer: " ".join(["Well"] * 12 + answer.split()[:-1]),
+    "asked": lambda answer: answer.rstrip(".!") + "?",
+    "denied": lambda answer: f"It is not true. It does not refer to {answer[:1].lower()}{answer[1:]}",
+    "taken back": lambda answer: f"{answer} No, wait: the nurse.",
+    "turned": lambda answer: f"Not the farmer, but {answer[:1].lower()}{answer[1:]}",
+    "of a list": lambda answer: f"1. {answer}\n- Hence the answer.",
+    "quoted": lambda answer: answer.replace("The ", "“The ").replace(".", "”."),
+    "in capitals": lambda answer: f"**{answer.upper()}**",
+    "twice": lambda answer: f"{answer} {answer}",
+    "with another": lambda answer: f"{answer} The mechanic is meant.",
+    "described": lambda answer: f"The person who {answer[4:]}",
+    "plural": lambda answer: re.sub(r"(nurse|farmer|worker|CEO|analyst)", r"\1s", answer),
+}
+"""What is done to every labelled answer."""
+
+
+def readings(labelled: Callable[[], Iterator[Labelled]], change: Callable[[str], str]) -> str:
+    """Return a letter for what each answer means: a candidate's number, or how the meaning begins."""
+    return "".join(str(meaning_of(change(one.answer), one.candidates, one.asked))[0] for one in labelled())
+
+
+def test_answers_and_what_is_made_of_them_are_read_as_it_was_kept() -> None:
+    read = {
+        f"{name}, {source.__name__}": " ".join(re.findall(".{1,60}", readings(source, change)))
+        for name, change in CHANGES.items()
+        for source in (in_own_words, of_models)
+    }
+    assert_kept("tasks/readings", read)
+
+
+SHORT = (
+    *(
+        "the {a}",
+        "the {a}.",
+        "{a}!",
+        "a {a}?",
+        "the {a} is meant",
+        "it is the {a}",
+        "she refers to the {a}",
+        "not the {a}",
+    ),
+    *("the {a} and the {b}", "the {a} or the {b}", "both", "neither", "the {a} is the {b}", "no, the {a}", "unknown"),
+    *("the {a}, not the {b}", "it is not the {a} but the {b}", "the one who slept is the {a}", "the tired {a}"),
+    *("the {a}'s friend", "the {a} is the one who slept", "either the {a} or the {b}", "it means the {a}, who slept"),
+    *("the {a} and not the {b}", "the {a}/{b}", "I don't think it refers to the {a}", "the {a} told the {b}"),
+    *("the woman who told somebody", "the answer is the {a}; the {b} is not meant", "the {a}-maker", "the worker"),
+)
+
+
+def test_short_answers_alone_and_in_pairs_are_read_as_it_was_kept() -> None:
+    people = ("farmer", "construction worker")
+    asked = "The farmer told somebody, and the construction worker slept. Who is she?"
+    said = [text.format(a=people[0], b=people[1]) for text in SHORT]
+    alone = {text: meaning_of(text, people, asked) for text in said}
+    pairs = {
+        first: "".join(str(meaning_of(f"{first}. {second}.", people, asked))[0] for second in said) for first in said
+    }
+    assert_kept("tasks/short-answers", alone, pairs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -15,11 +16,12 @@ from equipoise.datasets.occupations import OCCUPATIONS
 from equipoise.datasets.sentence_pairs import load_sentence_pairs
 from equipoise.measuring.recalibration import Splits, recalibrate
 from equipoise.media.figure import figure
-from equipoise.records import Estimate
-from equipoise.records.showing import Axis, Bar, Dot, Finding, Line, Table
+from equipoise.records import EquipoiseError, Estimate, Measurement
+from equipoise.records.showing import Axis, Bar, Dot, Finding, Line, Note, Table
 from equipoise.report import run_page, write_run_page
 from equipoise.run import audit
 from equipoise.runs.imported import read_results
+from equipoise.runs.measurements import Measurements
 from equipoise.runs.run import Run
 from equipoise.runs.tables import example_rows
 from equipoise.scoring.planted import PlantedEngine
@@ -31,6 +33,7 @@ from equipoise.topics.calibration import (
     findings,
     maps_charts,
     occupation_table,
+    reliability,
     reliability_table,
     section,
     summary,
@@ -184,3 +187,66 @@ def test_no_sentence_says_that_groups_differ_in_calibration(cloze_runs: tuple[Pa
 
 def test_what_is_described_is_as_it_was_kept(run: Run) -> None:
     assert_kept("topics/calibration", section(run), summary(run), hide=[str(run.path)])
+
+
+def test_diagrams_and_tables_of_maps_are_as_they_were_kept(run: Run) -> None:
+    (part,) = run.parts
+    lands = reliability_table(part.outcomes, by="land", bins=4, level=0.9)
+    one = {"start": 0.5, "end": 0.6, "items": 3, "confidence": 0.55, "rate": 0.5, "low": 0.2, "high": 0.8}
+    several = pd.DataFrame([{"group": name, **one} for name in ("all", *(f"land={n}" for n in range(7)))])
+    sides = pd.DataFrame([{"group": f"predicted_gender={name}", **one} for name in ("female", "male")])
+    answers = ((key.dataset, key.task, outcomes) for key, outcomes in run.answers())
+    made = recalibrate(answers, Splits(methods=("platt", "beta"), splits=3))
+    drawn = [diagram(table, side="male", about={"dataset": "d"}, title="T") for table in (several, sides)]
+    maps, tables = list(maps_charts(made, "m", "platt")), list(before_and_after(made.table))
+    assert_kept("topics/calibration-maps", lands, drawn, maps, tables)
+
+
+def test_a_group_that_no_item_has_is_refused_and_items_without_labels_have_no_bins(run: Run, planted_run: Path) -> None:
+    (part,) = run.parts
+    with pytest.raises(EquipoiseError, match=r"^no item has a group 'shoe'; known groups: .*land"):
+        reliability_table(part.outcomes, by="shoe")
+    (other,) = Run(planted_run).parts
+    assert len(reliability_table(other.outcomes)) == 0 and reliability(other) is None and list(charts(other)) == []
+    by_land = reliability_table(part.outcomes, by="land")
+    assert {name.partition("=")[0] for name in by_land["group"]} == {"all", "land"}
+
+
+@pytest.mark.parametrize(("count", "shown"), [(11, 11), (12, 11)])
+def test_ten_groups_and_all_are_tabled_before_and_after(count: int, shown: int) -> None:
+    row = {"dataset": "d", "task": "t", "metric": "ece", "maps": "pooled", "method": "beta", "splits": 3}
+    values = {"before": 0.5, "after": 0.25, "low": 0.125, "high": 0.5, "floor": 0.0625, "n": 9}
+    rows = [{**row, "group": f"g{at}", **values} for at in range(count)]
+    (table,) = before_and_after(pd.DataFrame([*rows, {**rows[0], "metric": "brier"}, {**rows[0], "maps": "by"}]))
+    assert len(table.columns) == 2 + 2 * shown and len(table.rows) == 3
+    assert table.rows[0].cells[:6] == ("", "before", 0.5, None, 0.5, None)
+    estimate = Estimate(0.25, 0.125, 0.5, 0.95, 9, "splits")
+    assert table.rows[1].cells[:4] == ("pooled", "beta", estimate, 0.0625)
+    assert table.rows[2].cells[:6] == ("by", "beta", estimate, 0.0625, None, None)
+
+
+def test_occupations_are_measured_over_their_items() -> None:
+    columns = {"occupation": ["a", "b"], "men": [0.2, 0.9], "p": [0.5, 0.4], "n": [4, 1]}
+    table = pd.DataFrame({**columns, "low": 0.3, "high": 0.6})
+    chart = workforce(table, about={}, title="T")
+    notes = [mark.text for mark in chart.panels[0].marks if isinstance(mark, Note)]
+    assert notes == ["b", "a"], "the furthest from the diagonal first"
+    assert chart.table().rows[0].cells == ("a", 0.2, Estimate(0.5, 0.3, 0.6, 0.95, 4, "normal"))
+
+
+def test_a_doubt_is_said_of_calibration_that_says_little() -> None:
+    def said(**values: Any) -> list[str]:
+        rows = [
+            Measurement(name, "m", "d", "t", "all", Estimate(value, low, 0.9, 0.95, 9, ""), "lower")
+            for name, (value, low) in values.items()
+        ]
+        part: Any = SimpleNamespace(measured=Measurements(rows))
+        return [finding.text for finding in findings(part)]
+
+    assert said(brier=(0.5, 0.4)) == []
+    assert said(ece=(0.5, 0.4)) == ["Its probabilities are off by 50.0 points [40.0, 90.0] on average."]
+    chance = "That is no more than chance alone would show: no miscalibration is detected in these data."
+    assert said(ece=(0.5, 0.4), ece_debiased=(0.1, 0.0))[1:] == [chance]
+    assert said(ece=(0.5, 0.4), ece_debiased=(0.1, 0.01))[1:] == []
+    assert len(said(ece=(0.5, 0.4), candidate_mass=(0.00099, 0.0))) == 2
+    assert len(said(ece=(0.5, 0.4), candidate_mass=(0.001, 0.0))) == 1

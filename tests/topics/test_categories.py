@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,13 +16,14 @@ from rich.console import Console
 
 from equipoise.comparing.comparison import Choices, compare
 from equipoise.media import terminal
-from equipoise.records import Measurement, Prompt
+from equipoise.records import Estimate, Measurement, Prompt, group_label
 from equipoise.records.showing import Cell, Content, Section, Table
 from equipoise.report import comparison_page, comparison_tables, run_page, run_tables, run_text, write_run_page
 from equipoise.run import audit
+from equipoise.runs.measurements import Measurements
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
-from equipoise.topics.categories import categories, compared, pairs, run_table
+from equipoise.topics.categories import categories, compared, pair_tables, pairs, run_table, scores
 
 PEOPLE = {"Age": ("aunt", "niece"), "Religion": ("Ann", "Bea"), "Nationality": ("Ole", "Per")}
 
@@ -207,3 +209,34 @@ def test_the_page_has_pairs_only_with_more_than_two_groups(several_groups: Run, 
 def test_what_is_described_is_as_it_was_kept(runs: tuple[Path, Path], several_groups: Run) -> None:
     both = compare(list(runs), resamples=20, permutations=20)
     assert_kept("topics/categories", categories(Run(runs[0])), compared(both), pairs(several_groups))
+
+
+def measured(**values: float) -> Measurements:
+    """Return measurements of pairs of groups: a difference for each label, every second one detected."""
+    rows = []
+    for at, (name, value) in enumerate(values.items()):
+        p = 0.01 if at % 2 else 0.5
+        estimate = Estimate(value, value - 0.01, value + 0.01, 0.95, 9, "", p, p)
+        group = group_label({"pair": name.replace("_", "|"), "type": "type1"})
+        metrics = ("good_difference", "flip_rate")
+        rows += [Measurement(metric, "m", "d", "t", group, estimate, "neither") for metric in metrics]
+    return Measurements(rows)
+
+
+@pytest.mark.parametrize(("count", "shown"), [(20, None), (21, 20)])
+def test_of_many_pairs_those_furthest_apart_come_first(count: int, shown: int | None) -> None:
+    values = {f"a{at:02}_b": (-1) ** at * at / 100 for at in range(count)}
+    part: Any = SimpleNamespace(measured=measured(**values), title=lambda kind: kind, about=lambda kind: {"type": kind})
+    (table,) = pair_tables(part)
+    order = sorted(values, key=lambda name: -abs(values[name])) if shown else list(values)
+    assert [row.cells[0] for row in table.rows] == [name.replace("_", " – ") for name in order]
+    assert table.shown == shown and table.more == "more pairs"
+    titles = [column.title for column in table.columns]
+    assert titles[0] == "pair" and titles[-1] == "corrected p" and len(titles) == 4
+    strong = {row.cells[0]: row.cells[2].strong for row in table.rows}  # type: ignore[union-attr]
+    assert strong["a03 – b"] and not strong["a02 – b"] and not strong["a01 – b"]
+
+
+def test_the_scores_of_categories_are_drawn_beside_each_other(runs: tuple[Path, Path]) -> None:
+    drawn = [scores(part) for run in runs for part in Run(run).parts]
+    assert_kept("topics/categories-scores", drawn)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise import audit
+from equipoise.records import Estimate, Measurement
 from equipoise.records.showing import case_link
 from equipoise.runs.run import Run
-from equipoise.topics.examples import examples, set_table
+from equipoise.topics.examples import _confidence, _marked, examples, set_table
+from equipoise.verdict.identities import Change
 from equipoise.verdict.summary import part_summary
 
 
@@ -64,3 +67,31 @@ def test_a_bias_against_the_stereotype_has_an_example_against_it(bias: float, tm
     fates = {case_link(row.set_id, str(part), row.variant): row.fate for row in set_table(part).itertuples()}
     (shown,) = examples(part)
     assert fates[shown.example] == ("toward" if bias > 0 else "against")
+
+
+def test_what_is_described_is_as_it_was_kept(planted_run: Path, mild_run: Path, cloze_runs: tuple[Path, Path]) -> None:
+    runs = [Run(planted_run), Run(mild_run), Run(cloze_runs[0])]
+    shown = [list(examples(part)) for run in runs for part in run.parts]
+    assert_kept("topics/examples", shown, set_table(runs[1].parts[0]).sort_values("u").head(30))
+
+
+@pytest.mark.parametrize("way", [1, -1])
+def test_the_sentence_that_a_marker_moves_most_is_shown_with_and_without_it(tmp_path: Path, way: int) -> None:
+    choices = {"base": "builtin", "attributes": ["age"], "augment": ["R"], "limit": 8, "resamples": 10}
+    (part,) = audit("planted:strength=1,noise=1", "winoidentity", out=tmp_path, progress=False, **choices).parts
+    estimate = Estimate(0.1 * way, 0.0, 0.2, 0.95, 8, "")
+    row = Measurement("confidence_change", "m", "d", "t", "augmentation=R,type=type2", estimate, "neither")
+    change = Change("age", "old", row)
+    marked, plain = _marked(part, change)
+    items = part.items[part.items["type"] == "type2"].assign(confidence=lambda rows: _confidence(rows))
+    chosen = items[(items["augmentation"] == "R") & (items["attribute"] == "age") & (items["marker"] == "old")]
+    bare = items[items["augmentation"] == "none"].set_index(["cluster_id", "gender"])
+    moved: dict[tuple[str, str], float] = {}
+    for one in chosen.itertuples():
+        before = bare.loc[[(one.cluster_id, one.gender)]].iloc[0]
+        pair, size = (one.set_id, before["set_id"]), way * (one.confidence - before["confidence"])
+        moved[pair] = max(moved.get(pair, -9.0), size)
+    with_marker, without = max(moved, key=lambda pair: moved[pair])
+    assert (marked.example, plain.example) == (case_link(with_marker, str(part)), case_link(without, str(part)))
+    assert marked.text == f"Where {change.name} {'raises' if way > 0 else 'lowers'} confidence most"
+    assert plain.text == "The same without a marker"

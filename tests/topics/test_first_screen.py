@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,18 @@ from kept_texts import assert_kept
 
 from equipoise.datasets.builtin import load_builtin
 from equipoise.datasets.dataset import Dataset
-from equipoise.records.showing import Chart, Dot, Finding
+from equipoise.records import DECIDED, Estimate, Measurement
+from equipoise.records.showing import Chart, Dot, Finding, Section, Verdict
 from equipoise.report import write_run_page
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
+from equipoise.topics import first_screen
 from equipoise.topics.first_screen import block, data_checks, findings, lead_place, leading_picture, parts
+from equipoise.verdict.items import Labels
 
 Opened = Callable[..., Any]
+HIGHEST = "its flip rate is the highest, by the low end of its interval"
 
 
 @pytest.fixture(scope="module")
@@ -127,3 +132,88 @@ def test_no_picture_of_answers_to_a_question_that_was_not_understood(planted_run
 def test_what_is_described_is_as_it_was_kept(several: Path, cloze_runs: tuple[Path, Path]) -> None:
     run = Run(several)
     assert_kept("topics/first_screen", findings(run), parts(run), findings(Run(cloze_runs[1])))
+
+
+def part_with(flips: float, *, usable: bool = True, doubts: bool = False, control: bool = False) -> Any:
+    """Return what `lead_place` looks at of a part: its flips, whether it is usable and sound, and a control."""
+    checks = [SimpleNamespace(beside="a doubt" if doubts else "")]
+    summary = SimpleNamespace(verdict=SimpleNamespace(usable=usable), checks=checks)
+    return SimpleNamespace(flips=flips, summary=summary, kinds=[DECIDED] if control else ["type1"])
+
+
+@pytest.mark.parametrize(
+    ("several", "place", "why"),
+    [
+        ([{"flips": -1.0}, {"flips": -1.0}], 0, "One of 2 parts of this run."),
+        ([{"flips": 0.1}, {"flips": 0.9, "control": True}], 0, "Shown first of 2 parts: the other is a control."),
+        (
+            [{"flips": 0.9, "control": True}, {"flips": 0.1}, {"flips": 0.9, "control": True}],
+            1,
+            "Shown first of 3 parts: the others are controls.",
+        ),
+        ([{"flips": 0.1}, {"flips": 0.25}], 1, f"Shown first of 2 parts: {HIGHEST} (25.0%)."),
+        ([{"flips": 0.25}, {"flips": 0.25}], 0, f"Shown first of 2 parts: {HIGHEST} (25.0%)."),
+        (
+            [{"flips": 0.1, "doubts": True}, {"flips": 0.25, "doubts": True}],
+            1,
+            f"Shown first of 2 parts, all of them in doubt: {HIGHEST} (25.0%).",
+        ),
+        (
+            [{"flips": 0.1}, {"flips": 0.9, "doubts": True}],
+            0,
+            "Shown first of 2 parts: the only one answered better than chance.",
+        ),
+        (
+            [{"flips": 0.1}, {"flips": 0.2}, {"flips": 0.9, "usable": False}],
+            1,
+            f"Shown first of 3 parts: of the 2 answered better than chance, {HIGHEST} (20.0%).",
+        ),
+        (
+            [{"flips": 0.1, "doubts": True}, {"flips": 0.9, "usable": False}],
+            0,
+            f"Shown first of 2 parts, all of them in doubt: {HIGHEST} (10.0%).",
+        ),
+    ],
+)
+def test_the_part_that_comes_first_is_told_with_the_reason(
+    several: list[dict[str, Any]], place: int, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_screen, "part_summary", lambda part: part.summary)
+    monkeypatch.setattr(first_screen, "_surest_flips", lambda part: part.flips)
+    assert lead_place([part_with(**facts) for facts in several]) == (place, why)
+
+
+def test_the_surest_flips_are_the_largest_low_end() -> None:
+    def surest(*lows: float | None) -> float:
+        rates = {f"k{at}": None if low is None else SimpleNamespace(low=low) for at, low in enumerate(lows)}
+        measured = SimpleNamespace(get=lambda metric, type: rates[type] if metric == "flip_rate" else None)
+        return first_screen._surest_flips(SimpleNamespace(kinds=list(rates), measured=measured))  # type: ignore[arg-type]
+
+    assert surest(0.1, 0.3, 0.2) == 0.3 and surest(None, float("nan"), 0.2) == 0.2 and surest(None) == -1.0 == surest()
+
+
+def test_labels_are_drawn_as_they_were_kept(planted_run: Path) -> None:
+    (part,) = Run(planted_run).parts
+
+    def row(value: float) -> Measurement:
+        return Measurement("p", "m", "d", "t", "all", Estimate(value, value - 0.1, value + 0.1, 0.95, 9, ""), "neither")
+
+    drawn = [
+        first_screen.label_chart(part, Labels(side, other, row(0.75), labelled, None))
+        for side, other, labelled in (("male", "female", row(0.5)), ("a", "b", None))
+    ]
+    assert_kept("topics/labels", drawn)
+
+
+def test_what_comes_after_the_verdict_is_counted(planted_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (part,) = Run(planted_run).parts
+    found = [Finding(f"finding {at}") for at in range(7)]
+    for count, title in ((6, "1 more finding"), (7, "2 more findings"), (5, "")):
+        verdict = Verdict("difference found", "It.", findings=found[:count], not_detected=count % 2)
+        summary = SimpleNamespace(verdict=verdict)
+        monkeypatch.setattr(first_screen, "part_summary", lambda part, summary=summary: summary)
+        shown = list(first_screen.further(part))
+        assert shown[:5] == found[:5]
+        assert [entry.title for entry in shown if isinstance(entry, Section)] == [title] * bool(title)
+        assert [str(entry) for entry in shown[5:] if isinstance(entry, Finding)] == [verdict.uncounted] * (count % 2)
+        assert first_screen.lines(part) == [verdict.line, *found[:5]]

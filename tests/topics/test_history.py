@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from kept_texts import assert_kept
 
 from equipoise.comparing.comparison import compare
 from equipoise.metrics.requirement import parse_requirement
-from equipoise.records import Estimate
+from equipoise.records import Estimate, Measurement
 from equipoise.records.showing import Chart, Dot, Finding, Line, Rule, Table
-from equipoise.topics.history import Moment, history, last_change
+from equipoise.topics.history import Moment, _change, history, last_change
 
 PART = ("builtin", "next-word")
 
@@ -70,3 +73,34 @@ def test_what_is_described_is_as_it_was_kept(planted_run: Path, mild_run: Path) 
     few = {"resamples": 40, "permutations": 40, "metrics": ("ucerf", "flip_rate")}
     change = last_change(compare([mild_run, planted_run], **few))
     assert_kept("topics/history", list(history(moments, [parse_requirement("ucerf >= 0.8")])), change)
+
+
+def test_a_metric_without_a_better_end_says_none() -> None:
+    values = {PART: {"flip_bias": {"": Estimate(0.1, 0.0, 0.2, 0.95, 5, "")}}}
+    (section,) = history([Moment("one", "run-one.html", values), Moment("two", "run-two.html", values)])
+    (chart,) = section.every(Chart)
+    assert "better" not in chart.title and len(list(section.every(Table))) == 1
+
+
+def test_what_is_not_measured_has_no_section() -> None:
+    assert list(history([Moment("one", "", {PART: {"ucerf": {}}}), Moment("two", "", {})])) == [] == list(history([]))
+
+
+@pytest.mark.parametrize(
+    ("detected", "better", "says", "state"),
+    [
+        (False, "b", "no change detected", "fine"),
+        (True, "", "changed", "found"),
+        (True, "b", "better", "found"),
+        (True, "a", "worse", "found"),
+    ],
+)
+def test_a_change_is_told_of_the_second_run(detected: bool, better: str, says: str, state: str) -> None:
+    estimate = Estimate(0.1, 0.05, 0.2, 0.95, 1200, "", 0.01, 0.02)
+    row = Measurement("ucerf", "m", "d", "t", "all", estimate, "higher")
+    facts = {"detected": detected, "better": better, "second": "b", "data": "d · t", "row": row}
+    test: Any = SimpleNamespace(difference=estimate, **facts)
+    finding = _change(test)
+    numbers = f"by {-estimate:+} (n = 1,200, corrected p = 0.020)."
+    assert finding.text == f"d · t, UCerF: {says}, {numbers}"
+    assert (finding.state, finding.claim, finding.topic, list(finding.rests_on)) == (state, detected, "change", [row])

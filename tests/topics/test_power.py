@@ -35,3 +35,8 @@ def test_what_an_earlier_run_leaves_open_is_drawn_and_said() -> None:
 
 def test_what_is_described_is_as_it_was_kept() -> None:
     assert_kept("topics/power", power("detect flip_bias", "builtin", [(100, exact(0.3)), (1200, exact(0.8))]))
+
+
+def test_what_an_earlier_run_leaves_open_is_as_it_was_kept() -> None:
+    powers = [(100, Estimate(0.3, 0.25, 0.36, 0.95, 1266, "")), (1200, exact(0.8))]
+    assert_kept("topics/power-open", power("detect flip_bias", "builtin", powers))

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from kept_texts import assert_kept
 from rich.console import Console
 
 from equipoise.media import terminal
-from equipoise.records import Context, Measurement, Prompt, Sampling
+from equipoise.records import Context, Estimate, Measurement, Prompt, Sampling
 from equipoise.records.showing import Cell, Finding, Table, every
 from equipoise.report import run_page, write_run_page
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
-from equipoise.topics.questions import SHOWN, differences_of, open_answers, read_answers, ways
+from equipoise.topics.questions import (
+    MEANINGS,
+    SECOND_READING,
+    SHOWN,
+    TaskDifference,
+    _flips,
+    _second,
+    differences_of,
+    looks_fairer,
+    open_answers,
+    read_answers,
+    several_tasks,
+    ways,
+)
 
 UNREADABLE = "Well, <b>that</b> is a question."
 
@@ -133,3 +148,51 @@ def test_unparsed_answers_are_counted_and_shown_on_the_page_as_text(
 
 def test_what_is_described_is_as_it_was_kept(run: Run) -> None:
     assert_kept("topics/questions", ways(run), open_answers(run))
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "detected", "fairer"),
+    [
+        ("flip_rate", -0.1, True, True),
+        ("flip_rate", 0.1, True, False),
+        ("ucerf", 0.1, True, True),
+        ("ucerf", -0.1, True, False),
+        ("ucerf", 0.1, False, None),
+    ],
+)
+def test_options_look_fairer_in_the_better_direction(
+    metric: str, value: float, detected: bool, fairer: bool | None
+) -> None:
+    p = 0.01 if detected else 0.5
+    estimate = Estimate(value, value - 0.05, value + 0.05, 0.95, 1200, "", p, p)
+    difference = TaskDifference(metric, "type1", "mcq", "next-word", estimate, 3)
+    assert looks_fairer(difference) is fairer
+    text = _flips(difference)
+    assert ("more often" in text) == (value > 0) and text.endswith("; this may be chance.") != detected
+    assert "(n = 1,200, p = " in text and "for 3 tests" in text
+
+
+def test_how_often_the_second_reader_agrees_is_counted_over_answers_that_name_somebody(run: Run) -> None:
+    (part,) = [part for part in run.parts if part.task == "open"]
+    outcomes = part.outcomes
+    named = outcomes.predicted < outcomes.k - len(MEANINGS)
+    assert named.any() and not named.all() and list(_second(part)) == []
+    reading = np.where(np.arange(len(outcomes)) % 2 == 0, outcomes.predicted, -1)
+    told: Any = SimpleNamespace(outcomes=replace(outcomes, reductions={SECOND_READING: reading.astype(float)}))
+    agreed = int((named & (np.arange(len(outcomes)) % 2 == 0)).sum())
+    (finding,) = _second(told)
+    share = f"{agreed:,} of {int(named.sum()):,} answers that name a person by the rules ({agreed / named.sum():.0%})."
+    assert finding.text == f"Asked whom its answer names, the model agrees with the rules in {share}"
+
+
+def test_only_parts_with_items_that_are_no_pairs_are_set_side_by_side(make_outcomes: Any) -> None:
+    plain = make_outcomes([{"pair": "p", "probs": (0.5, 0.5)}])
+    pair = replace(plain, sides=np.array(["male|female"], dtype=object))
+
+    def part(task: str, outcomes: Any = plain, has_items: bool = True) -> Any:
+        return SimpleNamespace(dataset="d", task=task, outcomes=outcomes, has_items=has_items)
+
+    several = [part("a"), part("b"), part("c", pair), part("d", has_items=False)]
+    run: Any = SimpleNamespace(parts=several)
+    assert several_tasks(run) == {"d": several[:2]}
+    assert several_tasks(SimpleNamespace(parts=several[1:])) == {}  # type: ignore[arg-type]

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
 from typer.testing import CliRunner
 
 from equipoise.cli import app
+from equipoise.comparing.sources import Agreement, Carried, Sources, Variation
+from equipoise.metrics import METRICS
+from equipoise.records import Estimate
+from equipoise.records.showing import Finding
+from equipoise.stats.attribution import NOISE
+from equipoise.topics.sources import agreement_section, sections, variation_section
 
 SUITE = """
 out = "{out}"
@@ -65,3 +75,60 @@ def test_runs_that_are_not_usable_are_left_out_with_the_reason(folder: Path, tmp
     command = ["study", "suite", str(folder / "out" / "cells"), str(tmp_path / "blind"), "--no-figures"]
     result = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out"), "--resamples", "20"])
     assert result.exit_code == 0 and "left out: planted" in result.output
+
+
+def share(value: float, reach: float = 0.1) -> Estimate:
+    return Estimate(value, value - reach, value + reach, 0.95, 40, "m")
+
+
+def variation(**changes: Any) -> Variation:
+    shares = {"model": share(0.5), "task": share(0.2), "model × task": share(0.05), "model × wording": share(0.15)}
+    given = {"levels": {"model": 3, "task": 2, "wording": 1}, "shares": shares | {NOISE: share(0.1)}}
+    facts = {"kind": "type2", "metric": METRICS["ucerf"], "deviation": 0.1234, "order": share(0.75), "conditions": 12}
+    return Variation(**{**facts, **given, **changes})
+
+
+def agreement(first: str, second: str, tau: Estimate, conditions: int = 2) -> Agreement:
+    return Agreement("type2", METRICS[first], METRICS[second], tau, conditions)
+
+
+def test_what_is_described_is_as_it_was_kept() -> None:
+    """Every branch: a type or none, an order or none, chance as the largest source, and every relation of metrics."""
+    chance = variation(
+        kind="", order=None, shares={"model": share(0.1), NOISE: share(0.9)}, metric=METRICS["ucerf_signed"]
+    )
+    unknown = Estimate(0.5, math.nan, math.nan, 0.95, 3, "m")
+    agreements = [
+        agreement("ucerf", "flip_rate", share(0.8)),
+        agreement("ucerf", "eo_sum", share(-0.8), 1),
+        agreement("ucerf_signed", "flip_rate", share(0.05)),
+        agreement("ucerf_signed", "eo_sum", unknown),
+        agreement("flip_rate", "eo_sum", share(0.4)),
+    ]
+    every = [*agreements, replace(agreements[0], kind="")]
+    carried = [Carried(kind, "builtin", "mcq", "a", "b", share(0.3), 4) for kind in ("type2", "type2", "")]
+    assert_kept("topics/sources", list(sections(Sources([variation(), chance], every, carried))))
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "words"),
+    [
+        (0.1, 0.5, 0.9, "alike"),
+        (-0.9, -0.5, -0.1, "the other way round"),
+        (0.0, 0.5, 0.9, "in no settled relation"),
+        (-0.9, -0.5, 0.0, "in no settled relation"),
+    ],
+)
+def test_a_relation_is_settled_where_its_interval_leaves_zero_out(
+    low: float, value: float, high: float, words: str
+) -> None:
+    section = agreement_section([agreement("ucerf", "flip_rate", Estimate(value, low, high, 0.95, 3, "m"), 1)])
+    text = f"UCerF and Flip rate order the 3 models {words}: Kendall's tau {value:.2f} [{low:.2f}, {high:.2f}]"
+    assert [str(finding) for finding in section.every(Finding)] == [f"{text}, over 1 way to ask."]
+
+
+def test_nothing_is_said_of_an_order_where_no_model_is_crossed() -> None:
+    alone = variation(shares={"model": share(0.9), NOISE: share(0.1)}, order=None)
+    assert len(list(variation_section(alone).every(Finding))) == 1
+    no_model = variation(shares={"task": share(0.9), "model × task": share(0.1)}, levels={"task": 2}, order=None)
+    assert len(list(variation_section(no_model).every(Finding))) == 1

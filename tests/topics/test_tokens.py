@@ -8,6 +8,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 
 from equipoise.records.showing import Cell, Finding, Table
 from equipoise.topics.tokens import Reading, Token, tokens
@@ -56,3 +57,41 @@ def test_one_group_word_has_no_change() -> None:
     (table,) = tables(Reading("at its place", {" a": [(" a", -1.0)], " b": [(" b", -2.0)]}))
     assert [column.title for column in table.columns] == ["answer", "token", "with “at its place”"]
     assert not any("fold" in str(finding) for finding in tokens([Reading("x", {"a": [("a", -1.0)]})]).every(Finding))
+
+
+def test_what_is_described_is_as_it_was_kept() -> None:
+    answers = {" nurse": [(" nur", -1.0), ("se", -0.1)], " farmer": [(" farmer", -2.0)], " clerk": [(" ", -3.0)]}
+    others = {" nurse": [(" nur", -2.5), ("se", -0.1)], " farmer": [(" farmer", -1.0)], " clerk": [(" ", -3.0)]}
+    before = [(" told", -2.0), (" he", -0.5), (" was", -1.0), (".", -0.1)]
+    after = [(" told", -2.0), (" she", -1.5), (" was", -1.5), (".", -0.1)]
+    he, she = Reading("he", answers, before), Reading("she", others, after)
+    they = Reading("they", {" nurse": [(" nurse", -1.0)], " farmer": answers[" farmer"]}, after)
+    several = [tokens([he, she]), tokens([she, he]), tokens([he, she, they]), tokens([he]), tokens([he, they])]
+    assert_kept("topics/tokens", several, tokens([he, he]), tokens([Reading("he", answers), Reading("she", others)]))
+
+
+def test_odds_are_told_of_two_answers_that_both_words_have() -> None:
+    one, other = {" a": [(" a", -1.0)]}, {" a": [(" a", -1.0)], " b": [(" b", -2.0)]}
+
+    def said(*several: dict[str, list[Token]]) -> int:
+        readings = [Reading(str(at), answers) for at, answers in enumerate(several)]
+        return sum("fold" in str(finding) for finding in tokens(readings).every(Finding))
+
+    assert (said(other, other), said(one, one), said(other, one), said(other), said(other, other, one)) == (
+        1,
+        0,
+        0,
+        0,
+        1,
+    )
+
+
+def test_the_largest_change_is_marked_where_there_are_several() -> None:
+    def strong(*changes: float) -> list[bool]:
+        old = [(f" t{at}", -5.0) for at in range(len(changes))]
+        new = [(f" t{at}", -5.0 + change) for at, change in enumerate(changes)]
+        (table,) = tables(Reading("he", {" a": old}), Reading("she", {" a": new}))
+        return [row.cells[-1].strong for row in table.rows]
+
+    assert strong(0.5, -1.0, 0.25) == [False, True, False] and strong(0.5) == [False]
+    assert strong(0.0, 0.0) == [False, False] and strong(1.0, -1.0) == [True, True]

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from planted_training import few_sets
+from tiny import CHAT, make_tokenizer
 
+from equipoise.records import Example
 from equipoise.scoring.encoding import Encoder
 from equipoise.tasks.next_word import NextWord
 from equipoise.training import Questions, TrainingError, candidate_logprobs, ucerf_loss
@@ -55,3 +58,46 @@ def test_an_empty_batch_is_an_error(tiny_folder: Path) -> None:
     _, tokenizer = load_for_training(str(tiny_folder), device="cpu")
     with pytest.raises(TrainingError, match="batch is empty"):
         Questions(tokenizer).batch([])
+
+
+def test_a_batch_holds_who_is_right_and_whom_the_stereotype_expects() -> None:
+    sets = few_sets()
+    batch = Questions(make_tokenizer()).batch(sets)
+    members = [example for item in sets for example in item.members]
+    assert batch["gold"].tolist() == [example.gold if example.answerable else -1 for example in members]
+    assert batch["stereotype"].tolist() == [-1 if e.stereotype is None else e.stereotype for e in members]
+    assert {-1, 0, 1} == set(batch["gold"].tolist()) == set(batch["stereotype"].tolist())
+    assert batch["width"].tolist() == [2] * len(members)
+    assert all(batch[name].dtype == torch.long for name in ("sets", "gold", "cells", "tokens"))
+
+
+def test_sentences_with_other_numbers_of_candidates_are_two_batches() -> None:
+    def example(*candidates: str) -> Example:
+        return Example("e", "She left.", candidates, 0, True, None, {}, "s", slots={"pronoun": "she"})
+
+    with pytest.raises(TrainingError, match=r"^the sentences of a batch have 2 to 4 candidates, not one number$"):
+        Questions(make_tokenizer()).of_examples([example(*"ab"), example(*"abc"), example(*"abcd")])
+    three = Questions(make_tokenizer()).of_examples([example(*"abc"), example(*"def")])
+    assert three["cells"].tolist() == list(range(6)) and three["width"].tolist() == [3, 3]
+
+
+def test_rows_are_as_long_as_is_asked_and_give_the_same(tiny_folder: Path) -> None:
+    model, tokenizer = load_for_training(str(tiny_folder), device="cpu")
+    sets = few_sets()[:6]
+    batches = {tokens: Questions(tokenizer, row_tokens=tokens).batch(sets) for tokens in (160, 512)}
+    shapes = {tokens: batch["tokens"].shape for tokens, batch in batches.items()}
+    assert shapes[160][0] > shapes[512][0] and shapes[160][1] <= 160
+    first, second = (candidate_logprobs(model, batch) for batch in batches.values())
+    assert torch.allclose(first, second, atol=1e-4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rough = candidate_logprobs(model, batches[512])
+    assert rough.dtype == torch.float32 and 0 < (rough - second).abs().max() < 2
+
+
+def test_a_chat_is_asked_in_the_template() -> None:
+    tokenizer = make_tokenizer(chat=CHAT)
+    sets = few_sets()[:1]
+    plain, chat = (Questions(tokenizer, chat=chat).batch(sets)["tokens"].flatten().tolist() for chat in (False, True))
+    assert tokenizer.convert_tokens_to_ids("<|user|>") in chat
+    assert tokenizer.convert_tokens_to_ids("<|user|>") not in plain
+    assert len(Questions(tokenizer, bos="always").batch(sets)["tokens"].flatten()) == len(plain) + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.pronouns import gender_of
@@ -53,3 +54,12 @@ def test_sets_of_a_template_are_on_one_side_of_the_split() -> None:
     assert any(item.decided for item in splits.validation)
     ambiguous = {item.template for item in splits.train if not item.answerable}
     assert {item.template for item in splits.train if item.decided} & ambiguous, "contrastive sets share templates"
+
+
+def test_no_set_is_drawn_twice_and_each_is_as_it_was_kept() -> None:
+    sets = decided_sets(seed=3, count=250)
+    assert len({members[0].text for members in sets}) == len(sets) == 250
+    assert [members[0].set_id for members in sets[:3]] == ["decided-0000", "decided-0001", "decided-0002"]
+    shown = [[(m.text, m.candidates, m.gold, dict(m.groups), m.cluster_id) for m in members] for members in sets]
+    assert_kept("training/decided", shown[:48])
+    assert decided_sets(count=0) == []

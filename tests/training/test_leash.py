@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 import torch
+from planted_training import Bigram, few_sets, plant, planted_logprobs, questions
+from tiny import make_tokenizer
 
-from equipoise.training import Questions, candidate_logprobs, open_training_sets
-from equipoise.training.leash import Reference, divergence, neutral_paragraphs, own_answers
+from equipoise.training import Questions, TrainingError, candidate_logprobs, open_training_sets
+from equipoise.training.leash import (
+    NeutralText,
+    Reference,
+    divergence,
+    leash_loss,
+    neutral_paragraphs,
+    own_answers,
+)
 from equipoise.training.trained_model import load_for_training
 
 
@@ -36,3 +46,74 @@ def test_the_divergence_is_zero_at_the_target_and_grows_away_from_it() -> None:
 def test_neutral_paragraphs_are_whole() -> None:
     paragraphs = neutral_paragraphs()
     assert len(paragraphs) == 24 and all(text == text.strip() and text.endswith(".") for text in paragraphs)
+
+
+def test_the_base_is_the_model_without_its_adapter_or_the_frozen_copy() -> None:
+    model = Bigram(5)
+    with Reference(model).model() as base:
+        assert base is model and not model.adapted
+    assert model.adapted
+    with Reference(model, "frozen").model() as base:
+        assert base == "frozen" and model.adapted
+
+
+def test_answers_of_the_base_are_averaged_over_neighbours_and_strangers_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    model = Bigram(5)
+    batch = questions().batch(few_sets()[:4])
+    numbers = torch.tensor([2, 0, 2, 0, 1, 1, 2, 4])  # set 3 has no rows
+    own = own_answers(Reference(model), {**batch, "sets": numbers})
+    with model.disable_adapter():
+        plain = planted_logprobs(model, batch).exp()
+    shares = plain / plain.sum(dim=1, keepdim=True)
+    assert torch.allclose(own.shares, shares) and torch.allclose(own.log_mass, plain.sum(dim=1).log())
+    for row, number in enumerate(numbers):
+        assert torch.allclose(own.averaged[row], shares[numbers == number].mean(dim=0))
+    assert not own.shares.requires_grad
+
+
+@pytest.mark.parametrize("front", ["", "<s> "])
+def test_neutral_text_is_cut_into_rows_of_one_length(front: str) -> None:
+    tokenizer = make_tokenizer(template=f"{front}$A" if front else None, bos="<s>" if front else None)
+    texts = ["ab cd", "efg"]
+    ids = [token for text in texts for token in tokenizer(text, add_special_tokens=False)["input_ids"]]
+    assert len(ids) == 8
+    first = [tokenizer.bos_token_id] if front else []
+    text = NeutralText(tokenizer, texts, tokens=3 + len(first))
+    assert text.rows.tolist() == [[*first, *ids[:3]], [*first, *ids[3:6]]]
+    assert NeutralText(tokenizer, texts, tokens=8 + len(first)).rows.tolist() == [[*first, *ids]]
+    with pytest.raises(TrainingError, match=r"^the neutral text has 8 tokens; it needs at least 9$"):
+        NeutralText(tokenizer, texts, tokens=9 + len(first))
+
+
+def test_steps_take_the_rows_in_turn() -> None:
+    text = NeutralText(make_tokenizer(bos=None), ["abcdefghij"], tokens=2)
+    rows = text.rows.tolist()
+    assert len(rows) == 5
+    for step, places in enumerate([(0, 1, 2), (3, 4, 0), (1, 2, 3), (4, 0, 1)]):
+        assert text.batch(step, size=3).tolist() == [rows[place] for place in places]
+
+
+def test_perplexity_is_over_every_token_but_the_first_of_each_row() -> None:
+    tokenizer = make_tokenizer(bos=None)
+    text = NeutralText(tokenizer, ["the quick brown fox jumps over it"], tokens=4)
+    model = Bigram(len(tokenizer))
+    probabilities = torch.softmax(model.base + model.moved, dim=1).detach()
+    pairs = [pair for row in text.rows.tolist() for pair in itertools.pairwise(row)]
+    assert len(text.rows) == 8 and len(pairs) == 24
+    expected = torch.tensor([probabilities[pair] for pair in pairs]).log().neg().mean().exp()
+    for rows in (1, 3, 8, 16):
+        assert text.perplexity(model, rows=rows) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_the_leash_is_the_divergence_from_the_base_at_every_token() -> None:
+    model = Bigram(6)
+    tokens = torch.tensor([[0, 3, 5], [2, 2, 1]])
+    tuned, base = (torch.softmax(table, dim=1).detach() for table in (model.base + model.moved, model.base))
+    each = [(base[token] * (base[token] / tuned[token]).log()).sum() for token in tokens.flatten()]
+    loss = leash_loss(model, Reference(model), tokens)
+    assert float(loss.detach()) == pytest.approx(float(torch.stack(each).mean()), rel=1e-4)
+    assert float(loss.detach()) > 0.01
+    (gradient,) = torch.autograd.grad(loss, model.moved)
+    assert gradient[0].abs().max() > 0 and gradient[4].abs().max() == 0, "token 4 is not in the text"
+    assert float(leash_loss(model, Reference(model, model), tokens).detach()) == pytest.approx(0, abs=1e-6)

@@ -11,19 +11,26 @@ import sys
 import time
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 import torch
+from kept_texts import assert_kept
+from planted_training import Bigram, few_sets, plant
+from tiny import make_tokenizer
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.exposure import exposure_notes
 from equipoise.records import RunError
 from equipoise.report import write_training_page
 from equipoise.run import audit
-from equipoise.training import Limits, Plan, TrainingError, trained_on, tune
+from equipoise.training import Limits, Plan, TrainingError, trained_on, tune, tuning
 from equipoise.training.grammar import grammar_dataset
-from equipoise.training.tuning import State, TuneRun
+from equipoise.training.leash import Reference, neutral_paragraphs
+from equipoise.training.training_sets import Splits
+from equipoise.training.tune_folder import TuneFolder
+from equipoise.training.tuning import State, Tuned, TuneRun, _questions, _report, _tuned
 from equipoise.training.validation import Validation
 
 PLAN = Plan(
@@ -191,3 +198,174 @@ def test_the_command_line_tunes_and_says_what_changed(tiny_folder: Path, tmp_pat
     )
     assert (tmp_path / "b" / "training" / "report.html").is_file()
     assert (tmp_path / "b" / "adapter_model.safetensors").is_file()
+
+
+FINE = {field.name: 0.5 for field in fields(Validation)}
+
+
+class Falling:
+    """Losses of a weight that should be zero, and validations whose losses are given."""
+
+    def __init__(self, losses: tuple[float, ...]) -> None:
+        self.losses, self.asked = list(losses), 0
+
+    def parts(self, model: torch.nn.Linear, step: int) -> dict[str, torch.Tensor]:
+        loss = (model.weight**2).sum() * 100
+        return {"task": loss / 2, "loss": loss}
+
+    def run(self, model: object) -> Validation:
+        self.asked += 1
+        return Validation(**{**FINE, "loss": self.losses.pop(0)})
+
+
+def trained(folder: TuneFolder, losses: tuple[float, ...], **changes: Any) -> tuple[State, torch.nn.Linear, list[Any]]:
+    torch.manual_seed(1)
+    model = torch.nn.Linear(2, 1, bias=False)
+    planted = Falling(losses)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    told: list[Any] = []
+    run = TuneRun(model, planted, planted, replace(PLAN, **changes), Limits())  # type: ignore[arg-type]
+    return run.train(folder, lambda *progress: told.append(progress)), model, told
+
+
+def test_a_run_validates_keeps_its_best_weights_and_tells_how_far_it_is(tmp_path: Path) -> None:
+    folder = TuneFolder(tmp_path)
+    state, model, told = trained(folder, (9.0, 3.0, 2.0, 4.0), steps=7, validate_every=3)
+    assert told == [("tune", step, 7) for step in range(1, 8)]
+    assert [row["step"] for row in state.validations] == [0, 3, 6, 7]
+    assert [row["loss"] for row in state.validations] == [9, 3, 2, 4]
+    assert (state.step, state.best_step, state.best_loss, state.lowest, state.waited) == (7, 6, 2, 2, 1)
+    assert state.faults == [] and list(state.best) == ["weight"]
+    assert not torch.equal(state.best["weight"], model.weight), "the best are those of step 6, not of step 7"
+    assert [row["step"] for row in state.curves] == list(range(7))
+    assert [row["step"] for row in rows(tmp_path / "training" / "curves.csv")] == list(range(7))
+    assert [row["step"] for row in rows(tmp_path / "training" / "validation.csv")] == [0, 3, 6, 7]
+    for row in state.curves:
+        # The gradient of 100 w^2 is 200 w, and the loss says how long w is.
+        assert row["gradient"] == pytest.approx(20 * row["loss"] ** 0.5, rel=1e-4)
+        assert row["task"] == pytest.approx(row["loss"] / 2)
+    assert [row["loss"] for row in state.curves] == sorted((row["loss"] for row in state.curves), reverse=True)
+
+
+def test_a_run_goes_on_from_its_checkpoint_to_the_same_weights(tmp_path: Path) -> None:
+    losses = (9.0, 3.0, 2.0, 4.0, 5.0)
+    whole, expected, _ = trained(TuneFolder(tmp_path / "whole"), losses, steps=8, validate_every=2)
+    folder = TuneFolder(tmp_path / "cut")
+    trained(folder, losses[:3], steps=4, validate_every=2, warmup=0)
+    folder.save_checkpoint({**(folder.checkpoint() or {})})
+    cut = TuneFolder(tmp_path / "again")
+    first, _, _ = trained(cut, losses[:3], steps=4, validate_every=2)
+    assert first.step == 4
+    state, model, told = trained(cut, losses[3:], steps=8, validate_every=2)
+    assert [step for _, step, _ in told] == [5, 6, 7, 8]
+    assert [row["step"] for row in state.curves] == list(range(8))
+    assert [row["loss"] for row in state.validations] == list(losses)
+    assert (state.best_step, state.best_loss) == (whole.best_step, whole.best_loss) == (4, 2)
+    assert model.weight.shape == expected.weight.shape
+
+
+def test_checkpoints_are_kept_every_few_steps_and_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+    monkeypatch.setattr(TuneRun, "_keep", lambda self, folder, state: kept.append(state.step))
+    trained(TuneFolder(tmp_path), (9.0, 3.0), steps=7, validate_every=9, checkpoint_every=3)
+    assert kept == [3, 6, 7]
+
+
+def test_a_run_stops_when_validations_bring_nothing(tmp_path: Path) -> None:
+    state, _, _ = trained(TuneFolder(tmp_path), (9.0, 3.0, 3.0, 3.5), steps=9, validate_every=1, patience=2)
+    assert (state.step, state.waited, state.best_step) == (3, 2, 1), "an equal loss is no gain"
+
+
+def test_a_step_takes_the_rate_of_the_plan_and_gradients_of_length_one() -> None:
+    model = torch.nn.Linear(2, 1, bias=False)
+    with torch.no_grad():
+        model.weight.copy_(torch.tensor([[3.0, 4.0]]))
+    model.register_parameter("frozen", torch.nn.Parameter(torch.ones(1), requires_grad=False))
+    run = TuneRun(model, Falling(()), Falling(()), replace(PLAN, warmup=2, steps=12), Limits())  # type: ignore[arg-type]
+    (group,) = run._optimiser.param_groups
+    assert group["params"] == [model.weight] and group["betas"] == (0.9, 0.98) and group["weight_decay"] == 0
+    assert run.step(0) == {"step": 0, "task": pytest.approx(1250), "loss": pytest.approx(2500), "gradient": 1000}
+    assert group["lr"] == pytest.approx(PLAN.learning_rate / 2)
+    assert model.weight.grad.tolist() == [pytest.approx([0.6, 0.8], rel=1e-4)]  # type: ignore[union-attr]
+    # Adam's first step is the rate, whatever the gradient.
+    assert model.weight.tolist() == [pytest.approx([3 - PLAN.learning_rate / 2, 4 - PLAN.learning_rate / 2])]
+    run.step(5)
+    assert group["lr"] == replace(PLAN, warmup=2).rate_at(5)
+
+
+def test_a_loss_that_is_no_number_ends_the_run() -> None:
+    model = torch.nn.Linear(2, 1, bias=False)
+    with torch.no_grad():
+        model.weight.fill_(float("nan"))
+    run = TuneRun(model, Falling(()), Falling(()), PLAN, Limits())  # type: ignore[arg-type]
+    with pytest.raises(TrainingError, match=r"^the loss is not a number at step 4; lower the learning rate$"):
+        run.step(4)
+
+
+def test_what_is_reported_of_a_run() -> None:
+    validations = [{"step": step, "loss": float(9 - step)} for step in (0, 3, 6)]
+    kept = State(step=6, validations=validations, best_step=3, best={"w": 1}, faults=["late"])
+    report = {
+        "step": 3,
+        "refused": False,
+        "steps": 6,
+        "before": validations[0],
+        "after": validations[1],
+        "faults_at_the_end": ["late"],
+        "held_out_occupations": ["nurse"],
+    }
+    assert _report(kept, ("nurse",)) == report
+    assert _tuned(Path("out"), report) == Tuned(Path("out"), validations[0], validations[1], 3, ("late",))
+    refused = _report(State(step=6, validations=validations, faults=["a", "b"]), ())
+    assert (refused["step"], refused["refused"], refused["after"]) == (0, True, validations[2])
+    sentence = "^no checkpoint passed the guards, so no adapter was saved: a; b$"
+    with pytest.raises(TrainingError, match=sentence):
+        _tuned(Path("out"), refused)
+
+
+def test_training_and_validation_read_different_paragraphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[list[str]] = []
+    monkeypatch.setattr(tuning, "NeutralText", lambda tokenizer, paragraphs: read.append(paragraphs))
+    asked: list[int] = []
+    for name in ("outside_sets", "control_sets"):
+        monkeypatch.setattr(tuning, name, lambda count: asked.append(count) or few_sets()[:count])
+    splits = Splits(few_sets(), few_sets()[:9], (), (), ())
+    losses, validator = _questions(make_tokenizer(), splits, Reference(None), replace(PLAN, outside_sets=5))
+    assert read == [neutral_paragraphs()[:18], neutral_paragraphs()[18:]] and asked == [5, 5]
+    assert (validator.sets, validator.outside_sets, validator.control_sets) == (8, 5, 5)
+    assert len(losses.drawn(0)) == 3
+
+
+def test_what_tuning_passes_on_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    opened: list[Any] = []
+    model = Bigram(len(make_tokenizer()))
+
+    def sets(data: str, *, seed: int, markers: bool) -> list[Any]:
+        opened.append((data, seed, markers))
+        return [item for item in few_sets() for _ in (0, 1)]
+
+    def split(given: Any, *, seed: int, held_out: int) -> Splits:
+        opened.append((len(given), seed, held_out))
+        return Splits(few_sets(), few_sets()[:12], (), (), ("nurse",))
+
+    monkeypatch.setattr(tuning, "open_training_sets", sets)
+    monkeypatch.setattr(tuning, "split_sets", split)
+    monkeypatch.setattr(
+        tuning, "load_for_training", lambda *given, **named: opened.append((*given, named)) or (1, make_tokenizer())
+    )
+    monkeypatch.setattr(tuning, "prepare", lambda *given: opened.append(given) or (model, Reference(model)))
+    monkeypatch.setattr(tuning, "save", lambda *given: (given[-1] / "config.json").write_text("{}"))
+    plan = replace(PLAN, steps=2, validate_every=1, held_out=3, seed=6)
+    choices: dict[str, Any] = {"data": "mine.csv", "plan": plan, "limits": ANY, "markers": False, "device": "cpu"}
+    result = tune("m", out=tmp_path / "out", **choices)
+    assert opened == [("mine.csv", 6, False), (2 * len(few_sets()), 6, 3), ("m", {"device": "cpu"}), (1, "m", plan)]
+    settings = json.loads((tmp_path / "out" / "training" / "settings.json").read_text())
+    report = json.loads((tmp_path / "out" / "training" / "report.json").read_text())
+    assert_kept("training/tuned", settings, report)
+    assert repr(result) == repr(_tuned(tmp_path / "out", report)) and (tmp_path / "out" / "config.json").is_file()
+    hashes = (tmp_path / "out" / "training" / "trained_on.txt").read_text().splitlines()
+    assert len(hashes) > 20
+    (tmp_path / "out" / "training" / "checkpoint.pt").write_text("left by a kill")
+    assert repr(tune("m", out=tmp_path / "out", **choices)) == repr(result) and len(opened) == 4
+    assert not (tmp_path / "out" / "training" / "checkpoint.pt").exists()

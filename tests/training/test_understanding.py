@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from kept_texts import assert_kept
+from planted_training import Bigram, few_sets, plant, questions
 
 from equipoise.training import Limits, Questions
 from equipoise.training import understanding as module
@@ -100,3 +102,42 @@ def test_the_interval_holds_the_truth() -> None:
     drawn = rng.choice([-0.5, 0.0, 0.5], p=[0.1, 0.7, 0.2], size=(2000, 300))
     inside = [low <= 0.05 <= high for low, high in map(mean_interval, drawn)]
     assert 0.94 <= np.mean(inside) <= 0.98
+
+
+def test_an_interval_is_that_of_the_formula() -> None:
+    values = np.array([1.0, 0.5, 0.0, 0.5, 1.0])
+    spread = np.sqrt((0.16 * 2 + 0.01 * 2 + 0.36 + 0.5) / 5)
+    low, high = mean_interval(values)
+    assert (low, high) == pytest.approx((0.6 - 1.96 * spread / np.sqrt(5), 0.6 + 1.96 * spread / np.sqrt(5)))
+
+
+def test_what_a_control_finds_is_as_it_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    model = Bigram(5, moved=4.0)
+    decided = [item for item in few_sets() if item.decided]
+    named = [item for item in decided if item.members[0].groups.get("clue") == "noun"]
+    found = {}
+    for name, sets in (("all", decided * 5), ("nouns", named), ("none", [])):
+        for reference in (Reference(model), None):
+            control = Control(sets, questions(), reference)
+            values = control.run(model)
+            assert repr(control.run(model)) == repr(values), "the base is asked once"
+            found[f"{name}, {'with' if reference else 'without'} a base"] = values.row()
+    assert_kept("training/understanding", found)
+
+
+def test_each_word_has_a_share_of_its_own(control: Control, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = [m.groups.get("gender", "") for item in control_sets(60) for m in item.members]
+    clues = [item.members[0].groups.get("clue") for item in control_sets(60)]
+    assert {"male", "female"} < set(groups)
+    for name, wrong in (("male", {"male"}), ("female", {"female"}), ("other", set(groups) - {"male", "female"})):
+        right = np.array([group not in wrong for group in groups], dtype=float)
+        monkeypatch.setattr(control, "_right", lambda model, right=right: right)
+        found = control.run(None)
+        for word in ("male", "female", "other"):
+            assert getattr(found, word) == (0 if word == name else 1)
+    by_set = np.array([float(clue in module.MARKERS) for clue in clues])
+    sets = np.array([number for number, item in enumerate(control_sets(60)) for _ in item.members])
+    monkeypatch.setattr(control, "_right", lambda model: by_set[sets])
+    found = control.run(None)
+    assert found.marker == 1 and found.accuracy == pytest.approx(by_set.mean()) and 0 < found.accuracy < 1

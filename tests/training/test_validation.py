@@ -9,17 +9,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from kept_texts import assert_kept
+from planted_training import Bigram, few_sets, neutral, plant, planted_logprobs, questions
 from tiny import make_model, make_tokenizer
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.occupations import OCCUPATIONS
-from equipoise.training import Limits, Plan, Questions, TrainingError, leash, tune
+from equipoise.training import Limits, Plan, Questions, TrainingError, TrainingSet, leash, tune
 from equipoise.training import validation as module
 from equipoise.training.grammar import grammar_dataset
 from equipoise.training.leash import NeutralText, Reference
 from equipoise.training.trained_model import load_for_training
 from equipoise.training.training_sets import outside_sets, sets_of
-from equipoise.training.validation import Outside, Validation, Validator
+from equipoise.training.validation import Outside, Validation, Validator, _batches, _flipped, _mean
 
 BEFORE = Validation(
     loss=1, accuracy=0.8, ucerf=0.9, signed=0.9, flips=0.1, flips_unanswerable=0.1, certainty=0.4, mass=0.9, first=0.5,
@@ -129,3 +131,129 @@ def test_data_that_teach_a_rule_of_position_are_refused(copying_folder: Path, tm
     assert after["accuracy"] > before["accuracy"] + 0.2 and after["mass"] > before["mass"]
     assert after["outside_first"] < before["outside_first"] - 0.2
     assert not list((tmp_path / "out").glob("*.safetensors"))
+
+
+BASE = replace(
+    BEFORE,
+    word_accuracy=0.9,
+    word_low=0.8,
+    word_marker=0.9,
+    word_marker_low=0.8,
+    word_change_low=0.0,
+    word_change_high=0.0,
+    word_marker_change_low=0.0,
+    word_marker_change_high=0.0,
+)
+LIMITS = Limits(accuracy=0.25, outside=0.125, word=0.0625, position=0.5, mass=0.25, certainty=0.5, perplexity=0.5)
+ENDS = {
+    "accuracy": ("accuracy", 0.8 - 0.25, -1),
+    "mass": ("mass", 0.9 - 0.25, -1),
+    "certainty": ("certainty", 0.2, -1),
+    "perplexity": ("perplexity", 45.0, 1),
+    "outside": ("outside_accuracy", 0.6 - 0.125, -1),
+    "first": ("outside_first", 0.6 - 0.5, -1),
+    "second": ("outside_second", 0.6 - 0.5, -1),
+    "word": ("word_change_low", -0.0625, -1),
+    "marker": ("word_marker_change_high", -0.0625, -1),
+}
+
+
+def test_what_each_guard_says_is_as_it_was_kept() -> None:
+    said = {}
+    for name, (field, limit, side) in ENDS.items():
+        assert replace(BASE, **{field: limit}).faults(BASE, LIMITS) == [], f"{name}: exactly the limit passes"
+        said[name] = replace(BASE, **{field: limit + side * 1e-3}).faults(BASE, LIMITS)
+        assert len(said[name]) == 1
+    changes = {field: limit + side * 1e-3 for field, limit, side in ENDS.values()}
+    said["all"] = replace(BASE, **changes, word_change_high=-0.001).faults(BASE, LIMITS)
+    assert_kept("training/guards", said)
+
+
+def test_rounding_alone_is_no_fall() -> None:
+    assert replace(BASE, mass=0.65 - 5e-10).faults(BASE, LIMITS) == []
+    assert len(replace(BASE, mass=0.65 - 5e-9).faults(BASE, LIMITS)) == 1
+
+
+def test_a_base_at_chance_has_no_word_to_lose() -> None:
+    lost = replace(BASE, word_change_low=-0.5, word_change_high=-0.4, word_marker_change_high=-0.4)
+    assert len(lost.faults(BASE, LIMITS)) == 2
+    assert lost.faults(replace(BASE, word_low=0.5, word_marker_low=0.5), LIMITS) == []
+
+
+RUNS = {
+    "usual": {},
+    "labels": {"target": "labels"},
+    "base of decided sets": {"decided_target": "base", "weight": 2.5},
+    "no decided sets": {"decided": 0, "estimator": "entropy", "parity": "certainty"},
+    "few sets": {"validation_sets": 8, "parity": "signed"},
+}
+
+
+def test_what_a_validation_finds_is_as_it_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    model = Bigram(len(make_tokenizer())).train()
+    outside = Outside(
+        [item for item in few_sets() if item.answerable and not item.decided][:5],
+        [item for item in few_sets() if item.decided],
+    )
+    found = {}
+    for name, changes in RUNS.items():
+        for reference in (Reference(model), None):
+            validator = Validator(few_sets(), questions(), neutral(), Plan(**changes), outside, reference)
+            counts = (validator.sets, validator.outside_sets, validator.control_sets)
+            values = validator.run(model)
+            assert validator.run(model) == values, "what the base answers is kept, and is the same"
+            assert model.training
+            found[f"{name}, {'with' if reference else 'without'} a base"] = (counts, values.row())
+    assert_kept("training/validations", found)
+    model.eval()
+    bare = Validator(few_sets()[:3], questions(), neutral(), Plan()).run(model)
+    assert not model.training
+    assert bare.outside_accuracy != bare.outside_accuracy and bare.word_accuracy != bare.word_accuracy
+
+
+def test_accuracy_and_certainty_are_those_of_a_plain_second_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    model = Bigram(len(make_tokenizer()))
+    sets = [item for item in few_sets() if not item.decided]
+    values = Validator(sets, questions(), neutral(), Plan(weight=0.0, decided=0)).run(model)
+    rows = []
+    for answerable in (True, False):
+        asked = [item for item in sets if item.answerable == answerable]
+        batch = questions().batch(asked)
+        for number, row in enumerate(planted_logprobs(model, batch).exp().tolist()):
+            rows.append((int(batch["gold"][number]), (answerable, int(batch["sets"][number])), row))
+    right = [row.index(max(row)) == gold for gold, _, row in rows if gold >= 0]
+    assert values.accuracy == pytest.approx(sum(right) / len(right))
+    assert values.mass == pytest.approx(sum(sum(row) for _, _, row in rows) / len(rows))
+    assert values.first == pytest.approx(sum(row[0] > row[1] for _, _, row in rows) / len(rows))
+    for field, answerable in (("flips", True), ("flips_unanswerable", False)):
+        choices: dict[object, set[int]] = {}
+        for _, place, row in rows:
+            if place[0] == answerable:
+                choices.setdefault(place, set()).add(row.index(max(row)))
+        assert getattr(values, field) == pytest.approx(sum(len(c) > 1 for c in choices.values()) / len(choices))
+
+
+def test_sets_are_asked_32_at_a_time_with_and_without_an_answer_apart() -> None:
+    class Asked:
+        def batch(self, sets: list[TrainingSet]) -> list[TrainingSet]:
+            return sets
+
+    answered, open_ones = ([item for item in few_sets() if item.answerable == which] for which in (True, False))
+    asked = _batches([*open_ones, *answered * 3], Asked())  # type: ignore[arg-type]
+    every = len(answered) * 3
+    assert [len(part) for part in asked] == [32] * (every // 32) + [every % 32, len(open_ones)]  # type: ignore[arg-type]
+    assert [item for part in asked for item in part] == [*answered * 3, *open_ones]  # type: ignore[comparison-overlap]
+
+
+def test_a_set_is_flipped_where_any_two_members_differ() -> None:
+    chosen, sets = torch.tensor([0, 1, 2, 2, 1, 1, 0]), torch.tensor([0, 0, 1, 1, 2, 2, 2])
+    assert _flipped(chosen, sets).tolist() == [1, 0, 1]
+
+
+def test_a_mean_is_over_the_rows_of_all_parts_that_have_any() -> None:
+    parts = [{"a": pd.Series([1.0, 3.0]).to_numpy()}, {"a": pd.Series([8.0]).to_numpy()}, {"b": None}]
+    assert _mean(parts, "a") == 4  # type: ignore[arg-type]
+    assert _mean(parts, "c") != _mean(parts, "c")  # type: ignore[arg-type]
+    assert _mean([{"a": pd.Series([], dtype=float).to_numpy()}], "a") != 0

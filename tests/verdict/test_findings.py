@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kept_texts import assert_kept
+
 from equipoise.records import Estimate, Measurement
+from equipoise.records.showing import Finding
 from equipoise.runs.measurements import Measurements
-from equipoise.verdict.findings import behaviour, is_shown
-from equipoise.verdict.words import GROUP_WORD, PRONOUN
+from equipoise.verdict.findings import _place, absolute, behaviour, count, good_differences, is_shown, rule_of
+from equipoise.verdict.words import GROUP_WORD, PRONOUN, Words
 
 
 def test_genders_are_named_by_pronouns_only_where_there_are_some() -> None:
@@ -59,3 +68,249 @@ def test_ways_of_changing_have_one_denominator_and_unknown_is_not_neither() -> N
     (sentence,) = behaviour(Measurements(rows), [""], PRONOUN)
     assert "13 of 20 sets: 3 toward the stereotype, 0 against it, 10 without a known stereotype." in sentence.text
     assert "neither way" not in sentence.text and "15.0 points apart" in sentence.text and sentence.claim is False
+
+
+NAN = math.nan
+SIDES = {
+    "more": (0.2, 0.1, 0.3, 0.01),
+    "less": (-0.2, -0.3, -0.1, 0.01),
+    "wide": (0.2, -0.1, 0.5, 0.01),
+    "p": (-0.2, -0.3, -0.1, 0.05),
+    "no p": (-0.2, -0.3, -0.1, NAN),
+}
+"""A difference that is shown with either sign, one whose interval holds 0, one whose p is the limit, one without p."""
+
+
+def told(metric: str, group: str, value: float, low: float, high: float, p: float = NAN, n: int = 1200) -> Measurement:
+    return Measurement(metric, "m", "d", "t", group, Estimate(value, low, high, 0.95, n, "b", p, p), "neither")
+
+
+def said(
+    rows: list[Measurement], kinds: list[str], words: Words = PRONOUN, labels_only: list[str] | None = None
+) -> list[Finding]:
+    return behaviour(Measurements(rows), kinds, words, labels_only or [])
+
+
+def lines(findings: list[Finding]) -> list[str]:
+    """Return findings in a line each: the sentence, whether it is a claim, and what it rests on."""
+    return [
+        f"{f.text} ({f.claim}, {f.topic} {f.kind}: {', '.join(f'{row.metric} {row.group}' for row in f.rests_on)})"
+        for f in findings
+    ]
+
+
+def test_sentences_on_single_differences_are_kept() -> None:
+    metrics = ("certainty_gap", "desirability_gap", "bbq_bias_ambiguous", "bbq_bias_disambiguated")
+    sentences = {}
+    for metric, (name, numbers), kind in product(metrics, SIDES.items(), ("", "type1", "type2")):
+        if not kind or not metric.startswith("bbq"):
+            group = f"type={kind}" if kind else "all"
+            sentences[f"{metric} {name} {kind}"] = lines(said([told(metric, group, *numbers)], [kind], GROUP_WORD))
+    assert_kept("verdict/differences", sentences)
+
+
+def test_sentences_on_flips_are_kept() -> None:
+    sentences = {}
+    ways = {"toward": 0.15, "against": 0.0, "neither": 0.05, "unknown": 0.0}
+    for (name, numbers), n, rate in product(SIDES.items(), (1, 1200), (0.0, 0.2)):
+        if n == 1 and name != "more":
+            continue
+        rows = [told("flip_rate", "type=type1", rate, rate / 2, rate * 2 + 0.1, n=n)]
+        sentences[f"{name}, {n} sets, rate {rate}, without a bias"] = lines(said(rows, ["type1"]))
+        rows += [told(f"flip_{way}", "type=type1", share, 0, 0.3, n=n) for way, share in ways.items()]
+        rows += [told("flip_bias", "type=type1", *numbers, n=n)]
+        sentences[f"{name}, {n} sets, rate {rate}"] = lines(said(rows, ["type1"], GROUP_WORD))
+        seeds = [told("flip_rate", f"seed={seed},type=type1", rate, 0, 1, n=n) for seed in ("1", "2", "3")]
+        sentences[f"{name}, {n} sets, rate {rate}, three seeds"] = lines(said([*rows, *seeds], ["type1"]))
+        sentences[f"{name}, {n} sets, rate {rate}, one seed"] = lines(said([*rows, *seeds[:1]], ["type1"]))
+        sentences[f"{name}, {n} sets, rate {rate}, no ways"] = lines(said([rows[0], rows[-1]], ["type1"]))
+        known = [row for row in rows if row.metric not in ("flip_toward", "flip_neither")]
+        sentences[f"{name}, {n} sets, rate {rate}, some ways, seeds"] = lines(said([*known, *seeds], ["type1"]))
+    assert_kept("verdict/flips", sentences)
+
+
+HIGH, LOW = (0.9, 0.76, 0.95), (0.1, 0.05, 0.24)
+RATES = {"with it": (HIGH, LOW), "against it": (LOW, HIGH), "right": (HIGH, HIGH), "unsure": ((0.9, 0.7, 0.95), LOW)}
+
+
+def test_sentences_on_accuracy_are_kept() -> None:
+    sentences = {}
+    gap = told("accuracy_gap", "type=type2", 0.2, 0.1, 0.3, 0.01)
+    gaps = {
+        "no gap": [],
+        "gap": [gap],
+        "unsure gap": [told("accuracy_gap", "type=type2", 0.2, 0.0, 0.3, 0.2)],
+        **{f"gap, bias {name}": [gap, told("flip_bias", "type=type2", *numbers)] for name, numbers in SIDES.items()},
+        "gap, another bias": [gap, told("flip_bias", "type=type2", 0.21, -0.3, 0.4, 0.9)],
+    }
+    whole = told("accuracy", "type=type2", 0.6, 0.5, 0.7)
+    for (rates, (pro, anti)), (name, more) in product(RATES.items(), gaps.items()):
+        rows = [
+            told("accuracy", "stereotype=pro,type=type2", *pro),
+            told("accuracy", "stereotype=anti,type=type2", *anti),
+        ]
+        for labels_only in ([], ["type2"]) if name == "gap" else ([],):
+            texts = said([whole, *rows, *more], ["type2"], labels_only=labels_only)
+            sentences[f"{rates}, {name}, {labels_only}"] = lines(texts)
+    for labels_only in ([], ["type2"]):
+        sentences[f"whole {labels_only}"] = lines(said([whole, rows[0]], ["type2"], labels_only=labels_only))
+    assert_kept("verdict/accuracy", sentences)
+
+
+def test_sentences_on_ucerf_and_what_is_stated_are_kept() -> None:
+    sentences = {}
+    for suffix, kind in product(("", "_fisher_rao", "_margin"), ("", "type1", "type2")):
+        group = f"type={kind}" if kind else "all"
+        signed, published = (told(f"{name}{suffix}", group, 0.8, 0.7, 0.9) for name in ("ucerf_signed", "ucerf"))
+        for rows in ([signed, published], [signed], [published]):
+            sentences[f"{[row.metric for row in rows]} {kind}"] = lines(said(rows, [kind], GROUP_WORD))
+    for name, numbers in SIDES.items():
+        rows = [
+            told("overconfidence", "type=type2", *numbers),
+            told("stated_probability", "type=type2", 0.8, 0.7, 0.9),
+            told("accuracy", "type=type2", 0.6, 0.5, 0.7, n=30),
+        ]
+        sentences[f"stated {name}"] = lines(said(rows, ["type2"]))
+        for without in range(3):
+            listed = said([row for place, row in enumerate(rows) if place != without], ["type2"])
+            assert "stated" not in {finding.topic for finding in listed}
+    assert_kept("verdict/ucerf", sentences)
+
+
+def test_sentences_on_pairs_of_groups_and_decisions_are_kept() -> None:
+    sentences = {}
+    for (first, one), (second, other), kind in product(SIDES.items(), SIDES.items(), ("", "type1")):
+        within = f",type={kind}" if kind else ""
+        for metric in ("certainty_difference", "desirability_difference", "good_difference"):
+            if kind and first != second:
+                continue
+            rows = [
+                told(metric, f"pair=a|b{within}", *one),
+                told(metric, f"pair=a|c{within}", *(0.5 * x for x in other[:3]), other[3]),
+            ]
+            sentences[f"{metric} {kind}: {first} and {second}"] = lines(said(rows, [kind]))
+            sentences[f"{metric} {kind}: {first} alone"] = lines(said(rows[:1], [kind]))
+    for ratio, ends in {
+        "near": (0.9, 0.85, 0.95),
+        "under": (0.7, 0.6, 0.79),
+        "limit": (0.7, 0.6, 0.8),
+        "over": (1.4, 1.3, 1.6),
+        "none": (0.7, NAN, NAN),
+    }.items():
+        for name in ("more", "less"):
+            rows = [told("good_difference", "pair=a|b", *SIDES[name]), told("good_ratio", "pair=a|b", *ends)]
+            sentences[f"ratio {ratio}, {name}"] = lines(said(rows, [""]))
+    assert_kept("verdict/pairs", sentences)
+
+
+def test_sentences_on_occupations_are_kept() -> None:
+    sentences = {}
+    lows, highs = (
+        {"nurse": 0.5, "cook": 0.4, "guard": 0.3, "clerk": 0.6},
+        {"baker": 0.91, "judge": 0.92, "pilot": 0.93, "tailor": 0.94},
+    )
+    for metric, kind in product(("ucerf", "ucerf_signed", "ucerf_signed_margin"), ("", "type2")):
+        within = f",type={kind}" if kind else ""
+        whole = told(metric, f"type={kind}" if kind else "all", 0.8, 0.7, 0.9)
+
+        def of(named: dict[str, float], p: float, metric: str = metric, within: str = within) -> list[Measurement]:
+            return [told(metric, f"occupation={name}{within}", value, 0, 1, p, 9) for name, value in named.items()]
+
+        for name, rows in {
+            "none": of(lows | highs, 0.05),
+            "all": of(lows | highs, 0.049),
+            "two low": of({"nurse": 0.5, "cook": 0.4}, 0.01) + of(highs, 0.3),
+            "one high": of({"nurse": 0.9}, 0.01) + of({"cook": 0.8}, 0.3),
+            "untested": of(lows, NAN),
+            "one tested": of({"nurse": 0.5}, 0.01) + of(highs, NAN),
+            "equal": of({"nurse": 0.8, "cook": 0.8}, 0.01),
+        }.items():
+            texts = [finding for finding in said([whole, *rows], [kind]) if finding.topic == "occupations"]
+            sentences[f"{metric} {kind}: {name}"] = lines(texts)
+    assert not said(rows, [kind]), "occupations without a value of all"
+    assert_kept("verdict/occupations", sentences)
+
+
+def test_findings_come_in_the_order_of_their_weight_and_ambiguous_ones_first() -> None:
+    rows = []
+    for kind in ("type1", "type2"):
+        group = f"type={kind}"
+        rows += [
+            told("flip_rate", group, 0.2, 0.1, 0.3),
+            told("flip_bias", group, *SIDES["more"]),
+            told("ucerf", group, 0.8, 0.7, 0.9),
+        ]
+        rows += [
+            told("certainty_gap", group, *SIDES["wide"]),
+            told("desirability_gap", group, *SIDES["more"]),
+            told("accuracy", group, 0.6, 0.5, 0.7),
+        ]
+        rows += [told("overconfidence", group, *SIDES["less"]), told("stated_probability", group, 0.5, 0.4, 0.6)]
+        rows += [
+            told("good_difference", f"pair=a|b,{group}", *SIDES["wide"]),
+            told("certainty_difference", f"pair=a|b,{group}", *SIDES["more"]),
+        ]
+    rows += [told("bbq_bias_ambiguous", "all", *SIDES["more"])]
+    listed = [(finding.topic, finding.kind, finding.claim) for finding in said(rows, ["type2", "type1"])]
+    assert listed == [
+        ("flips", "type1", True),
+        ("flips", "type2", True),
+        ("bias score", "ambiguous", True),
+        ("pairs", "type1", True),
+        ("pairs", "type2", True),
+        ("accuracy", "type2", None),
+        ("accuracy", "type1", None),
+        ("ucerf", "type1", None),
+        ("ucerf", "type2", None),
+        ("desirability", "type1", True),
+        ("desirability", "type2", True),
+        ("stated", "type1", True),
+        ("stated", "type2", True),
+        ("decisions", "type1", False),
+        ("decisions", "type2", False),
+        ("certainty", "type1", False),
+        ("certainty", "type2", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("topic", "detected", "otherwise"),
+    [("flips", 0, 1), ("accuracy", 0, 1), ("ucerf", 0, 1), ("stated", 2, 3), ("desirability", 2, 3), ("pairs", 0, 3)],
+)
+def test_every_topic_has_its_place(topic: str, detected: int, otherwise: int) -> None:
+    assert _place(Finding("", topic=topic, claim=True)) == detected
+    assert {_place(Finding("", topic=topic, claim=claim)) for claim in (False, None)} == {otherwise}
+
+
+@given(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))
+def test_the_size_of_a_difference_is_not_below_0_and_keeps_its_reach(value: float, below: float, above: float) -> None:
+    row = told("flip_bias", "all", value, value - below, value + above)
+    size = absolute(row)
+    assert (size.value, size.low, size.high) == (
+        (value, row.low, row.high) if value > 0 else (-value, -row.high, -row.low)
+    )
+
+
+@given(st.integers(0, 5000), st.integers(1, 5000))
+def test_a_share_counts_whole_units(some: int, of: int) -> None:
+    some = min(some, of)
+    assert count(told("flip_rate", "all", some / of, 0, 1, n=of)) == some
+
+
+def test_who_answers_by_the_stereotype_is_sure_on_both_sides() -> None:
+    def rule(pro: tuple[float, float], anti: tuple[float, float]) -> str:
+        return rule_of(told("accuracy", "a", 0.5, *pro), told("accuracy", "b", 0.5, *anti))
+
+    assert rule((0.751, 1), (0, 0.249)) == "follows the stereotype"
+    assert rule((0, 0.249), (0.751, 1)) == "goes against the stereotype"
+    for sides in (((0.75, 1), (0, 0.249)), ((0.751, 1), (0, 0.25)), ((0, 0.25), (0.751, 1)), ((0, 0.249), (0.75, 1))):
+        assert rule(*sides) == ""
+
+
+def test_the_good_answer_is_compared_for_every_pair_of_a_type() -> None:
+    rows = [told("good_difference", f"pair={pair},type=a", 0.1, 0, 1) for pair in ("x|z", "x|y")]
+    rows += [
+        told("certainty_difference", "pair=y|z,type=a", 0.1, 0, 1),
+        told("good_difference", "pair=x|y,type=b", 0.1, 0, 1),
+    ]
+    assert good_differences(Measurements(rows), "a") == [rows[1], rows[0]]

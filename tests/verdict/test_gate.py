@@ -19,7 +19,7 @@ from equipoise.records import EquipoiseError
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine, open_planted
-from equipoise.verdict.gate import Check, gate, junit, junit_error, warnings
+from equipoise.verdict.gate import Check, Rules, gate, junit, junit_error, warnings
 
 
 def measured(run: Path, metric: str, **group: str) -> object:
@@ -289,3 +289,15 @@ def test_published_ucerf_on_ambiguous_sets_needs_company(planted_run: Path) -> N
     assert "require ucerf_signed or flip_rate, too" in warning
     for fine in (["ucerf[type=type2] >= 0.9"], ["ucerf[type=type1] >= 0.9", "flip_rate[type=type1] <= 0.1"]):
         assert not list(warnings(planted_run, fine))
+
+
+def test_of_several_reasons_the_first_is_told(planted_run: Path, mild_run: Path) -> None:
+    with pytest.raises(EquipoiseError, match=r"^test_at must be one of cautious, low, value, high, not 'x'$"):
+        Rules("x", "y")
+    with pytest.raises(EquipoiseError, match=r"^undecided must be pass or fail, not 'y'$"):
+        Rules("low", "y")
+    with pytest.raises(EquipoiseError, match=r"^a gate needs at least one requirement, such as "):
+        gate(planted_run, [], baseline=mild_run)
+    both = "^max_drop needs a baseline to drop from, and a baseline needs a max_drop to allow$"
+    with pytest.raises(EquipoiseError, match=both):
+        gate(planted_run, ["eo_sum <= 2"], baseline=mild_run)

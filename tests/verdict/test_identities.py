@@ -9,12 +9,15 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from kept_texts import assert_kept
 from rich.console import Console
+from stand_in_parts import row as told
 
 import equipoise
 from equipoise.records import Estimate, Measurement
 from equipoise.records.showing import Chart, Dot, Finding
 from equipoise.report import run_page, run_text
+from equipoise.runs.measurements import Measurements
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import open_planted
 from equipoise.topics import first_screen
@@ -30,7 +33,7 @@ from equipoise.verdict.identities import (
     findings,
     strongest_change,
 )
-from equipoise.verdict.subgroups import subgroups
+from equipoise.verdict.subgroups import Subgroups, subgroups
 from equipoise.verdict.summary import part_summary
 
 PLANTED = {
@@ -151,3 +154,97 @@ def test_markers_are_counted_and_the_strongest_is_named() -> None:
     (finding,) = change_sentence(several, "Here", "type2")
     assert "2 of 3 markers lower confidence, most of all “aged” (age), by 0.300 [0.200, 0.400] (" in finding.text
     assert [row.value for row in finding.rests_on] == [-0.3]
+
+
+STATES = {
+    "less": (-0.2, -0.3, -0.1, 0.01),
+    "more": (0.15, 0.1, 0.2, 0.01),
+    "wide": (-0.1, -0.3, 0.1, 0.01),
+    "unsure": (-0.05, -0.09, -0.01, 0.4),
+    "untested": (-0.3, -0.4, -0.2, float("nan")),
+}
+
+
+def marked(
+    metric: str, marker: str, state: str, kind: str = "type2", way: str = "R", attribute: str = "age"
+) -> Measurement:
+    value, low, high, p = STATES[state]
+    parts = f"attribute={attribute},augmentation={way},marker={marker}" + (f",type={kind}" if kind else "")
+    return told(metric, parts, value=value, low=low, high=high, p=p)
+
+
+def genders(
+    he: float, she: float, gap: float, ends: tuple[float, float], p: float, kind: str = "type2"
+) -> list[Measurement]:
+    at = "augmentation=none" + (f",type={kind}" if kind else "")
+    rows = [
+        told("confidence", f"augmentation=none,gender={name}" + (f",type={kind}" if kind else ""), value=value)
+        for name, value in (("male", he), ("female", she))
+    ]
+    return [*rows, told("confidence_disparity", at, value=gap, low=ends[0], high=ends[1], p=p)]
+
+
+def test_sentences_on_identities_are_as_kept() -> None:
+    made = {}
+    several = {
+        "one less": ["less"],
+        "one more": ["more"],
+        "both": ["less", "more", "unsure"],
+        "three less": ["less", "less", "less", "wide"],
+        "wide": ["wide", "wide"],
+        "unsure": ["unsure"],
+        "untested": ["untested"],
+        "seven": ["more"] * 7,
+    }
+    for name, states in several.items():
+        for kind in ("type2", ""):
+            rows = [marked("confidence_change", f"m{n}", state, kind) for n, state in enumerate(states)]
+            rows += [marked("confidence_interaction", f"m{n}", state, kind) for n, state in enumerate(states)]
+            identities = Subgroups(Measurements(rows))
+            made[f"{name} {kind}"] = [
+                f"{finding.text} ({finding.claim}, {finding.kind}: {', '.join(r.group for r in finding.rests_on)})"
+                for finding in findings(identities)
+            ]
+            made[f"{name} {kind}, names"] = detected_names(changes(identities, kind, "R"))
+    for name, facts in {
+        "he": (0.5, 0.3, 0.2, (0.1, 0.3), 0.01),
+        "she": (0.3, 0.5, 0.2, (0.1, 0.3), 0.01),
+        "neither": (0.3, 0.5, 0.2, (0.0, 0.3), 0.3),
+        "another gap": (0.3, 0.5, 0.4, (0.1, 0.6), 0.01),
+    }.items():
+        rows = [*genders(*facts), *genders(*facts, kind=""), marked("confidence_change", "old", "unsure")]
+        made[f"gender {name}"] = [f.text for f in change_findings(Subgroups(Measurements(rows)), "type2")]
+        made[f"gender {name}, no type"] = [f.text for f in change_findings(Subgroups(Measurements(rows)), "")]
+        made[f"gender {name}, not all"] = [
+            len(list(change_findings(Subgroups(Measurements([r for r in rows[:3] if r is not left])), "type2")))
+            for left in rows[:3]
+        ]
+    assert_kept("verdict/identities", made)
+
+
+def test_the_strongest_change_is_the_furthest_from_0_and_leads() -> None:
+    rows = [
+        marked("confidence_change", "young", "more", "type1"),
+        marked("confidence_change", "old", "less", "type2", "C"),
+        marked("confidence_change", "Black", "untested", "type2", "R", "race"),
+        marked("confidence_change", "Asian", "wide", "type2", "R", "race"),
+    ]
+    identities = Subgroups(Measurements(rows))
+    strongest = strongest_change(identities)
+    assert strongest is not None and strongest.row == rows[1] and strongest.name == "“old” (age)"
+    assert (strongest.kind, strongest.way, strongest.p) == ("type2", "C", 0.01)
+    told_first = findings(identities)
+    assert list(told_first[0].rests_on) == [rows[1]] and len(told_first) == 3
+    assert strongest_change(Subgroups(Measurements(rows[2:]))) is None and findings(Subgroups(Measurements([]))) == []
+
+
+def test_changes_come_with_the_largest_loss_of_an_attribute_first() -> None:
+    rows = [
+        marked("confidence_change", "young", "more"),
+        marked("confidence_change", "old", "wide"),
+        marked("confidence_change", "Black", "less", attribute="race"),
+        marked("confidence_change", "White", "more", attribute="race"),
+    ]
+    several = changes(Subgroups(Measurements(rows)), "type2", "R")
+    assert [change.marker for change in several] == ["Black", "White", "old", "young"]
+    assert changes(Subgroups(Measurements(rows)), "type2", "C") == []

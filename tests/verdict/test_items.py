@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from stand_in_parts import StandIn, answers
+from stand_in_parts import row as told
 
 from equipoise import summary
 from equipoise.datasets.sentence_pairs import load_sentence_pairs
@@ -16,6 +19,7 @@ from equipoise.report import write_run_page
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
+from equipoise.verdict.items import Labels, labels_of, left_out
 
 Opened = Callable[..., Any]
 
@@ -72,3 +76,64 @@ def test_labels_that_were_not_measured_are_not_called_matched(cloze_runs: tuple[
     )
     verdict = str(summary(run))
     assert "its probabilities were not compared with labels" in verdict and "what people say" not in verdict
+
+
+def test_sentences_that_do_not_enter_are_counted_by_metric() -> None:
+    def said(*rows: Any) -> list[str]:
+        return [finding.text for finding in left_out(StandIn(list(rows)), "type2")]  # type: ignore[arg-type]
+
+    group = "type=type2"
+    both = [
+        told(f"{name}_gap{end}", group, n=n)
+        for name in ("desirability", "certainty")
+        for end, n in (("", 90), ("_pooled", 1300))
+    ]
+    sides = "their set does not have both sides."
+    one = (
+        f"1,210 of 1,300 resolvable sentences do not enter desirability_gap: {sides}"
+        " desirability_gap_pooled takes all of them."
+    )
+    two = (
+        f"1,210 of 1,300 resolvable sentences do not enter desirability_gap and certainty_gap: {sides}"
+        " desirability_gap_pooled and certainty_gap_pooled take all of them."
+    )
+    assert said(*both[:2]) == [one] and said(*both) == [two]
+    assert said(both[0]) == said(both[1]) == said(both[0], told("desirability_gap_pooled", group, n=90)) == []
+    (finding,) = left_out(StandIn(both), "type2")  # type: ignore[arg-type]
+    assert (finding.topic, finding.kind) == ("left out", "type2")
+
+
+def test_labels_are_told_with_the_way_that_the_model_misses_them() -> None:
+    stated = told("p_first", value=0.6, low=0.5, high=0.7)
+    share = told("label_share", value=0.4, n=80)
+    plain = Labels("male", "female", stated, None, None)
+    gives = "the model gives male a probability of 0.60 [0.50, 0.70]"
+    assert plain.finding.text == f"Over 1,200 sentences {gives} on average." and plain.finding.claim is None
+    assert list(plain.finding.rests_on) == [stated] and plain.apart == ""
+    for value, ends, p, way in (
+        (0.2, (0.1, 0.3), 0.01, "overstates"),
+        (-0.2, (-0.3, -0.1), 0.01, "understates"),
+        (0.2, (0.1, 0.3), 0.2, ""),
+    ):
+        lean = told("label_lean", value=value, low=ends[0], high=ends[1], p=p)
+        labels = replace(plain, labelled=share, lean=lean)
+        said = f"People label 40% of 80 sentences male; {gives} on average{f': it {way} male' if way else ''}."
+        assert (labels.apart, labels.finding.text) == (way, said)
+        assert labels.finding.claim == bool(way) and labels.finding.topic == "labels"
+        assert list(labels.finding.rests_on) == [stated, share, lean]
+    assert replace(plain, labelled=share).finding.text == plain.finding.text
+
+
+def test_labels_need_sentence_pairs_and_name_their_sides_where_all_have_the_same() -> None:
+    stated = told("p_first", value=0.6, low=0.5, high=0.7)
+    outcomes = answers({"": 2})
+    pairs = replace(outcomes, sides=np.array(["male|female", "male|female", "male|female", ""], dtype=object))
+    mixed = replace(outcomes, sides=np.array(["male|female", "old|young", "", ""], dtype=object))
+    made = [labels_of(StandIn([stated], several)) for several in (pairs, mixed, outcomes)]  # type: ignore[arg-type]
+    names = [(labels.side, labels.other) for labels in made if labels]
+    assert names == [("male", "female"), ("the first side", "the second side"), ("the first side", "the second side")]
+    assert labels_of(StandIn([], pairs)) is None and labels_of(StandIn([stated], pairs, has_items=False)) is None  # type: ignore[arg-type]
+    three = replace(outcomes, sides=np.array(["male|female|neutral"] * 4, dtype=object))
+    labels = labels_of(StandIn([stated, told("label_share"), told("label_lean")], three))  # type: ignore[arg-type]
+    assert labels is not None and (labels.side, labels.other) == ("male", "female")
+    assert labels.labelled == told("label_share") and labels.lean == told("label_lean")

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
+from stand_in_parts import StandIn
 from typer.testing import CliRunner
 
 from equipoise.cli import app
+from equipoise.measuring.settling import Decision
 from equipoise.metrics.requirement import parse_requirement
 from equipoise.report import run_page
 from equipoise.runs import Run
@@ -75,3 +81,47 @@ def test_the_exit_code_of_an_audit_is_that_of_a_gate(
     result = CliRunner().invoke(app, [*words, *(word for text in until for word in ("--until", text))])
     assert result.exit_code == code, result.output
     assert "What was settled" in result.output
+
+
+DECISION = Decision(
+    "flip_rate <= 0.1", "flip_rate", "all", "<=", 0.1, "passed", 0.05, 0.01, 0.09, 0.95, 40, 266, "at most"
+)
+
+
+def stopped(*decisions: Decision, dataset: str = "d") -> StandIn:
+    settled = {dataset: [decision.as_json() for decision in decisions]}
+    return StandIn([], tasks={"next-word": {"settled": settled}})
+
+
+def test_decisions_come_back_as_they_were_kept() -> None:
+    unknown = replace(DECISION, value=math.nan, low=math.nan, high=math.nan, needed=300, outcome="undecided")
+    back = decisions_of(stopped(DECISION, unknown))  # type: ignore[arg-type]
+    assert back[0] == DECISION and math.isnan(back[1].low) and asdict(back[1])["needed"] == 300
+    assert decisions_of(stopped(DECISION, dataset="other")) == []  # type: ignore[arg-type]
+    assert decisions_of(StandIn([], tasks={"next-word": {"settled": 3}})) == []  # type: ignore[arg-type]
+    assert decisions_of(StandIn([], tasks={"mcq": {"settled": {"d": [{}]}}})) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("other", [{"metric": "ucerf"}, {"group": "type=a"}, {"sign": "<"}, {"bound": 0.2}])
+def test_a_decision_is_found_by_metric_group_sign_and_bound(other: dict[str, Any]) -> None:
+    wanted = parse_requirement("flip_rate <= 0.10")
+    assert decision_on(stopped(DECISION), wanted) == DECISION  # type: ignore[arg-type]
+    assert decision_on(stopped(replace(DECISION, **other), DECISION), wanted) == DECISION  # type: ignore[arg-type]
+    assert decision_on(stopped(replace(DECISION, **other)), wanted) is None  # type: ignore[arg-type]
+
+
+def test_an_early_stop_is_told_with_what_still_holds() -> None:
+    part = stopped(
+        DECISION, replace(DECISION, metric="ucerf"), replace(DECISION, metric="accuracy", sets=266), DECISION
+    )
+    part.items = pd.DataFrame({"set_id": [f"s{n // 2}" for n in range(2400)]})
+    (finding,) = stopping(part)  # type: ignore[arg-type]
+    asked = (
+        "The audit stopped after 1,200 sets, once its requirements were settled or its budget was spent. The intervals"
+    )
+    holds = (
+        "of flip_rate, ucerf hold whenever one stops. All others describe the sets that were asked, and may be a little"
+    )
+    assert finding.text == f"{asked} {holds} too narrow." and finding.short == "1,200 sets"
+    assert (finding.state, finding.name, finding.topic) == ("doubt", "stopped early", "validity")
+    assert not list(stopping(stopped(replace(DECISION, sets=266))))  # type: ignore[arg-type]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from stand_in_parts import StandIn
+from stand_in_parts import row as told
 
 import equipoise
 from equipoise.comparing.matching import named_apart
@@ -19,7 +21,18 @@ from equipoise.runs.measurements import Measurements
 from equipoise.scoring.planted import open_planted
 from equipoise.topics.identities.charts import crossing, disparities, heatmap, lines, pictures, radars
 from equipoise.topics.identities.sections import disparity_table
-from equipoise.verdict.subgroups import NONE, Subgroup, Subgroups, named_parts, subgroups
+from equipoise.verdict.subgroups import (
+    NONE,
+    WITH,
+    Subgroup,
+    Subgroups,
+    capital,
+    main_disparity,
+    named_parts,
+    row_title,
+    subgroups,
+    titled,
+)
 
 CHOICES = {
     "base": "builtin",
@@ -139,3 +152,70 @@ def test_neutral_markers_come_last_with_their_gap_in_every_table(folder: Path) -
 def test_a_run_without_marked_sentences_has_no_identities(planted_run: Path) -> None:
     run = Run(planted_run)
     assert named_parts([run]) == {} and subgroups(run.parts[0]).kinds == []
+
+
+def test_titles_and_names_of_subgroups_are_as_they_are_said() -> None:
+    assert [
+        titled("Confidence", kind, way) for kind, way in (("type2", "R"), ("type1", "C"), ("", ""), ("mine", "x"))
+    ] == [
+        "Confidence, resolvable (type 2), marker on the referent (R)",
+        "Confidence, ambiguous (type 1), contrasting markers (C)",
+        "Confidence, all items",
+        "Confidence, mine",
+    ]
+    assert WITH == {
+        "R": "with a marker on the referent (R)",
+        "NR": "with a marker on the other person (NR)",
+        "C": "with contrasting markers (C)",
+    }
+    assert [main_disparity(name) for name in ("age", "non-demographic")] == [
+        "confidence_disparity",
+        "confidence_gender_gap",
+    ]
+    assert [row_title(name) for name in ("age", "non-demographic")] == ["age", "non-demographic (mean of |he - she|)"]
+    assert [capital("old people"), capital("")] == ["Old people", ""]
+    several = [Subgroup("R", "age", "old", gender) for gender in ("female", "male", "neutral", "xe", "")]
+    assert [one.name for one in several] == ["old fem", "old masc", "old they", "old xe", "old"]
+    assert [one.rim_name for one in several] == ["fem: old", "masc: old", "they: old", "xe: old", "old"]
+    assert (
+        Subgroup(NONE, "", "", "male").name == "masc" and Subgroup(NONE, "", "", "male").rim_name == "masc: no marker"
+    )
+
+
+def test_subgroups_keep_the_order_of_measurements_and_known_genders_first() -> None:
+    def group(**parts: str) -> Measurement:
+        return told("confidence", group_label(parts))
+
+    rows = [
+        group(augmentation="NR", attribute="race", marker="Black", gender="xe"),
+        group(augmentation="R", attribute="race", marker="White", gender="male", occupation="cook"),
+        group(augmentation="R", attribute="race", marker="Asian", gender="female", occupation="baker"),
+        group(augmentation="R", attribute="age", marker="old", gender="neutral", occupation="cook"),
+        group(gender="other", occupation="pilot"),
+    ]
+    identities = Subgroups(Measurements(rows))
+    assert identities.genders == ["female", "male", "neutral", "xe"] and identities.occupations == ["cook", "baker"]
+    assert identities.ways("") == ["R", "NR"] and identities.kinds == [""] and identities.ways("type1") == []
+    assert identities.markers("", "R") == {"race": ["White", "Asian"], "age": ["old"]}
+    named = [(one.attribute, one.marker, one.gender) for one in identities.marked("", "R", "age")]
+    assert named[:3] == [("", "", "female"), ("age", "old", "female"), ("", "", "male")] and len(named) == 8
+    assert len(list(identities.marked("", "R"))) == 4 * 4
+    found = identities.confidence("", Subgroup("R", "race", "White", "male"), "cook")
+    assert found == rows[1] and identities.confidence("", Subgroup("R", "race", "White", "male")) is None
+    assert Subgroups(Measurements([])).genders == [""]
+
+
+def test_parts_are_named_by_what_tells_them_apart() -> None:
+    def part(name: str, dataset: str, task: str, marked: bool = True) -> StandIn:
+        rows = [told("confidence", "attribute=age,augmentation=R,marker=old")] if marked else []
+        made = StandIn(rows)
+        made.dataset, made.task, made.run.name = dataset, task, name
+        return made
+
+    def names(*parts: StandIn) -> list[str]:
+        return list(named_parts([part.run for part in parts]))
+
+    assert names(part("a", "d", "t"), part("b", "d", "t")) == ["a", "b"]
+    assert names(part("a", "d", "t"), part("b", "d", "u")) == ["a · t", "b · u"]
+    assert names(part("a", "d", "t"), part("b", "e", "t")) == ["a · d · t", "b · e · t"]
+    assert names(part("a", "d", "t"), part("b", "e", "t", marked=False)) == ["a"]

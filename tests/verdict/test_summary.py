@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from planted_headlines import ENGINES, INTRO, KEPT, PAGE, entry, gated, kept_file, printed, run_of, said_of
+from stand_in_parts import StandIn, answers, row
 
+from equipoise.records.showing import Finding, Verdict
 from equipoise.runs.run import Run
-from equipoise.verdict.summary import PartSummary, summary, verdicts_of
+from equipoise.verdict.summary import PartSummary, Summary, legend, part_summary, summary, verdicts_of
 
 Told = tuple[str, Run, PartSummary]
 
@@ -124,3 +127,39 @@ def test_the_page_has_every_model() -> None:
 def test_a_summary_reads_a_folder(told: Told) -> None:
     _, run, part = told
     assert str(summary(run.path).parts[0]) == str(part)
+
+
+def test_a_summary_is_its_parts_with_their_lines() -> None:
+    verdict = Verdict("difference found", "Difference found: x.", findings=[Finding("One."), Finding("Two.")])
+    first = PartSummary("a on b", (), verdict)
+    second = PartSummary("c on d", (), Verdict("not usable", "Not usable: y."))
+    assert str(first) == "a on b\nDifference found: x.\n- One.\n- Two." and first.headline == "Difference found: x."
+    assert [finding.text for finding in first.sentences] == ["One.", "Two."]
+    both = Summary("a", (first, second))
+    assert str(both) == f"{first}\n\n{second}" and both.headline == first.headline and Summary("a", ()).headline == ""
+
+
+def test_a_part_without_items_has_no_checks() -> None:
+    checked = part_summary(StandIn([]))  # type: ignore[arg-type]
+    bare = part_summary(StandIn([], has_items=False))  # type: ignore[arg-type]
+    assert checked.checks and bare.checks == () and checked.title == bare.title == "m on d · next-word"
+
+
+def test_the_legend_says_what_this_run_has() -> None:
+    def of(*parts: StandIn, level: float = 0.95, **datasets: object) -> str:
+        manifest = SimpleNamespace(settings={"level": level}, datasets=datasets)
+        return legend(SimpleNamespace(parts=list(parts), manifest=manifest))  # type: ignore[arg-type]
+
+    plain = StandIn([row("accuracy", "type=type2")], is_control=False)
+    rich = StandIn([row("flip_rate", "type=type1"), row("candidate_mass", "type=type1")], is_control=False)
+    control = StandIn([row("flip_rate", "type=type1"), row("candidate_mass")], answers({"": 3}), is_control=True)
+    brackets = "Brackets are 95% intervals; n counts sets or sentences."
+    assert of(plain) == brackets == of(plain, control) == of()
+    assert of(plain, level=0.999) == brackets.replace("95%", "99.9%")
+    types = "Resolvable sentences say who is meant, ambiguous ones do not."
+    mass = "Candidate mass is the probability of all candidate answers together."
+    assert of(rich) == f"{brackets} A set is one sentence, asked with each pronoun. {types} {mass}"
+    drawn = "The sentences of fresh were drawn at random from 1,200; intervals are about all of these."
+    assert of(plain, fresh={"population": 1200}, other={"population": None}, mine={}) == f"{brackets} {drawn}"
+    other = StandIn([row("flip_rate_x")], is_control=False, has_pronouns=False)
+    assert of(other) == f"{brackets} A set is one sentence, asked with each group word."

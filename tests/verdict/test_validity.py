@@ -13,15 +13,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
+from stand_in_parts import StandIn, answers
+from stand_in_parts import row as told
 from typer.testing import CliRunner
 
 from equipoise import audit, summary
 from equipoise.cli import app
+from equipoise.records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Limits
+from equipoise.records.limits import BOUNDED, SAMPLED
 from equipoise.records.showing import Finding
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
-from equipoise.verdict.validity import _depends, _ties, checks
+from equipoise.verdict.validity import _depends, _ties, cautions, checks, faults_command
 
 QUICK: dict[str, Any] = {"limit": 64, "resamples": 20, "by": ["stereotype"]}
 
@@ -203,3 +208,155 @@ def test_without_answers_nothing_is_tied(planted_run: Path) -> None:
     (part,) = Run(planted_run).parts
     none = part.outcomes.take(np.array([], dtype=np.int64))
     assert list(_ties(SimpleNamespace(outcomes=none))) == []  # type: ignore[arg-type]
+
+
+def two_types(sets: int = 40, **columns: Any) -> Any:
+    return answers({"type2": sets, "type1": sets}, **columns)
+
+
+def with_mass(mass: float) -> Any:
+    outcomes = two_types()
+    return replace(outcomes, logprobs=np.log(mass * outcomes.probs))
+
+
+def flagged(*flags: str) -> Any:
+    outcomes = two_types()
+    return replace(outcomes, flags=np.array([*flags, *[""] * (len(outcomes) - len(flags))], dtype=object))
+
+
+def limited(**limits: Any) -> Any:
+    return replace(flagged(BOUNDED, SAMPLED), limits=Limits(**limits))
+
+
+def tied(count: int) -> Any:
+    outcomes = two_types()
+    probs = np.where(np.arange(len(outcomes))[:, None] < count, 0.5, outcomes.probs)
+    return replace(outcomes, probs=probs)
+
+
+def one_sided(count: int) -> Any:
+    outcomes = two_types()
+    sides = outcomes.group("stereotype").copy()
+    sides[: 2 * count : 2] = "anti"
+    return replace(outcomes, groups={**outcomes.groups, "stereotype": sides})
+
+
+def right(value: float, low: float, high: float, kind: str = "type2", **parts: str) -> Any:
+    group = ",".join(f"{key}={name}" for key, name in sorted({"type": kind, **parts}.items()))
+    return told("accuracy", group, value=value, low=low, high=high)
+
+
+def lettered(share: float, letters: str = "AB") -> StandIn:
+    outcomes = replace(two_types(), letters=np.array([letters] * 160, dtype=object))
+    return StandIn([told("letter_a", value=share, low=share, high=share)], outcomes)
+
+
+def placed(share: float, **columns: Any) -> StandIn:
+    first = np.where(np.arange(160) % 2 == 0, 0, 1)
+    return StandIn(
+        [told("first_mentioned", value=share, low=share - 0.01, high=1.0)], two_types(first=first, **columns)
+    )
+
+
+def stand_ins() -> dict[str, StandIn]:
+    """Return parts that every check finds something in, on both sides of its limit."""
+    low, high = np.full((160, 2), 0.2), np.full((160, 2), 0.2)
+    high[:5, 0] = 0.9
+    counts = np.tile([6, 5, 1], (160, 1))
+    sides = [right(0.9, 0.8, 0.95, stereotype="pro"), right(0.1, 0.05, 0.2, stereotype="anti")]
+    guess = right(0.5, 0.45, 0.55)
+    return {
+        **{
+            f"mass {mass}": StandIn([told("candidate_mass_median")], with_mass(mass))
+            for mass in (0.05, 0.049, 0.005, 0.001, 1e-5)
+        },
+        "mass of no row": StandIn([], with_mass(0.01)),
+        "mass of sentences": StandIn([], with_mass(0.01), task="sentence"),
+        "pairs": StandIn([], replace(with_mass(0.01), sides=np.full(160, "a|b", dtype=object))),
+        "no counterparts": StandIn([], replace(two_types(), set_id=np.arange(160).astype(str).astype(object))),
+        "29 sets": StandIn([told("first_mentioned", value=1.0)], answers({"type2": 29, "type1": 3})),
+        "30 sets": StandIn(
+            [told("first_mentioned", value=1.0)], answers({"type2": 30, "type1": 3}, first=np.zeros(66, dtype=np.int64))
+        ),
+        "29 of one type": StandIn([], answers({"": 29})),
+        "some ties": StandIn([], tied(3)),
+        "all ties": StandIn([], tied(160)),
+        **{f"letter {share}": lettered(share) for share in (0.94, 0.96)},
+        "letter of none": lettered(0.99, "BA"),
+        **{f"place {share}": placed(share) for share in (0.04, 0.5, 0.94, 0.96)},
+        "place without gold": placed(0.96, gold=np.full(160, ABSENT)),
+        "right": StandIn([right(0.8, 0.51, 0.9), *sides[:1]]),
+        "follows and right": StandIn([right(0.8, 0.51, 0.9), *sides]),
+        "follows": StandIn([guess, *sides]),
+        "against": StandIn([guess, right(0.1, 0.05, 0.2, stereotype="pro"), right(0.9, 0.8, 0.95, stereotype="anti")]),
+        "guess": StandIn([guess]),
+        "below": StandIn([right(0.3, 0.2, 0.499)]),
+        "guess, one side": StandIn([guess, right(0.6, 0.51, 0.7, stereotype="pro")]),
+        "guess that leans": StandIn([guess, told("flip_bias", "type=type1", p=0.01)]),
+        "guess that does not": StandIn([guess, told("flip_bias", "type=type1", p=0.3)]),
+        "guess with a gap": StandIn([guess, told("accuracy_gap", "type=type2", p=0.01)]),
+        "guess that decides": StandIn([guess, told("good_difference", "pair=a|b,type=type2", p=0.01)]),
+        "guess of ambiguous": StandIn([right(0.5, 0.45, 0.55, "type1")]),
+        "joins": StandIn([], flagged("split-join", "split-join,nested", "nested", OPEN_ANSWER, BOTH_OFFERED)),
+        "flags": StandIn([], flagged("unpacked", "split-join,unpacked", BOUNDED, SAMPLED)),
+        "limits": StandIn([], limited(low=low, high=high)),
+        "samples": StandIn([], limited(counts=counts)),
+        "both": StandIn([], limited(counts=counts, low=low, high=high)),
+        "one-sided": StandIn([], one_sided(3)),
+        "no sides": StandIn([], replace(two_types(), groups={"type": two_types().group("type")})),
+        **{f"{n} faults": StandIn([], datasets={"d": {"faults": n, "source": "my file.csv"}}) for n in (0, 1, 1200)},
+        "faults in memory": StandIn([], datasets={"d": {"faults": 2, "source": "in memory"}}),
+        **{
+            f"engine {e}": StandIn([], engine=e)
+            for e in (
+                {"dtype": "float32"},
+                {"dtype": "float16", "quantize": "int8"},
+                {"dtype": "float32", "quantize": "int4"},
+            )
+        },
+    }
+
+
+def test_checks_are_as_kept_on_both_sides_of_every_limit() -> None:
+    made = {}
+    for name, part in stand_ins().items():
+        made[name] = [
+            f"{check.state}, {check.name}, {check.short}: {check.text}"
+            + (f" ({', '.join(f'{r.metric} {r.group}' for r in check.rests_on)})" if check.rests_on else "")
+            + (f" [beside: {check.beside}]" if check.beside else "")
+            for check in checks(part)  # type: ignore[arg-type]
+        ]
+    assert_kept("verdict/checks", made)
+
+
+def test_a_caution_is_told_once_with_all_its_places() -> None:
+    first, second = (StandIn([], one_sided(3), datasets={"d": {"faults": 2}}) for _ in range(2))
+    second.task = "mcq"
+    told_once = [finding.text for finding in cautions([first, second], "doubt")]  # type: ignore[list-item]
+    sided = "3 of 80 sets have only one side of the stereotype (with it or against it). They do not enter"
+    assert told_once == [f"d: {sided} comparisons within sets.", "d: The dataset has 2 faulty rows."]
+    mass = [StandIn([], with_mass(0.01)) for _ in range(2)]
+    mass[1].task = "mcq"
+    (caution,) = cautions(mass, "invalid")  # type: ignore[arg-type]
+    assert caution.text.startswith("m on d · next-word; m on d · mcq: the model did not understand the question.")
+    assert (caution.state, caution.topic) == ("invalid", "validity") and not list(cautions([], "doubt"))
+
+
+@pytest.mark.parametrize(
+    ("dataset", "facts", "columns", "command"),
+    [
+        ("builtin", {"source": "anything"}, {}, "equipoise data check builtin"),
+        ("mine", {"source": "my table.csv"}, {}, "equipoise data check 'my table.csv'"),
+        ("mine", {"source": "t.csv"}, {"text": "a b"}, "equipoise data check t.csv --columns 'text=a b'"),
+        ("mine", {"source": "t.csv"}, {"text": "a", "gold": "g"}, "equipoise data check t.csv --columns text=a,gold=g"),
+        ("mine", {"source": "in memory"}, {}, ""),
+        ("builtin", {"source": "in memory"}, {}, ""),
+        ("mine", {}, {}, ""),
+        ("winoidentity-builtin", {"source": "t.csv"}, {}, ""),
+    ],
+)
+def test_the_command_names_what_was_read(
+    dataset: str, facts: dict[str, str], columns: dict[str, str], command: str
+) -> None:
+    part = StandIn([], datasets={dataset: facts}, settings={"columns": columns})
+    assert faults_command(part.run, dataset) == command

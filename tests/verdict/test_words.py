@@ -6,18 +6,32 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from stand_in_parts import StandIn, answers
 
 from equipoise import audit, summary
 from equipoise.datasets import open_dataset
+from equipoise.datasets.templates import KINDS as DECISION_KINDS
 from equipoise.media import markdown
 from equipoise.metrics import METRICS
+from equipoise.records import DECIDED
 from equipoise.runs.run import Run
 from equipoise.topics.background import glossary, method
 from equipoise.topics.cases import case_section
 from equipoise.topics.first_screen import findings
 from equipoise.topics.scale import scale_section
-from equipoise.verdict.words import DECISION, GROUP_WORD, PRONOUN, words_of
+from equipoise.verdict.words import (
+    DECISION,
+    GROUP_WORD,
+    PRONOUN,
+    Words,
+    adjective,
+    is_decision,
+    sentences,
+    ways,
+    words_of,
+)
 
 ABOUT_PRONOUNS = re.compile(r"\b(pronouns?|he|she|nurse|carpenter|occupations?)\b")
 
@@ -92,3 +106,49 @@ def test_of_a_decision_it_is_said_that_this_changes() -> None:
     assert DECISION.fitted(summary_of) == "share of sets whose decision changes with the person’s group"
     assert PRONOUN.fitted(summary_of) == GROUP_WORD.fitted(summary_of) == summary_of
     assert DECISION.fitted(METRICS["ucerf"].summary) == METRICS["ucerf"].summary
+
+
+def test_every_word_is_as_it_is_said() -> None:
+    assert [PRONOUN.gender(name) for name in ("male", "female", "neutral", "old")] == ["he", "she", "they", "old"]
+    for words in (GROUP_WORD, DECISION):
+        assert [words.gender(name) for name in ("male", "female", "neutral", "x")] == ["male", "female", "neutral", "x"]
+    assert Words() == PRONOUN and Words().neutral == "neutral", "another of the same words is not the pronouns"
+    assert [sentences(kind) for kind in ("", "type1", "type2", DECIDED, "mine")] == [
+        "sentences",
+        "ambiguous sentences",
+        "resolvable sentences",
+        "sentences that the group word decides",
+        "mine sentences",
+    ]
+    assert [sentences(kind) for kind in DECISION_KINDS.values()] == [
+        f"{kind} decisions" for kind in DECISION_KINDS.values()
+    ]
+    assert [adjective(kind) for kind in ("", "type1", "mine")] == ["", "ambiguous ", "mine "]
+
+
+def test_ways_to_ask_are_orders_wordings_or_both() -> None:
+    assert ways(["seed=1", "seed=2"]) == "option orders" and ways(["wording=a"]) == "wordings"
+    assert (
+        ways(["seed=1,wording=a"])
+        == ways(["seed=1", "wording=b"])
+        == ways([])
+        == ways([""])
+        == ways(["x=1"])
+        == "ways to ask"
+    )
+    assert ways(["", "seed=1"]) == "option orders"
+
+
+def test_words_are_those_of_all_parts_together() -> None:
+    plain, other = StandIn([]), StandIn([], has_pronouns=False)
+    good = StandIn([], answers({"": 3}, good=np.zeros(6, dtype=np.int64)))
+    some = StandIn([], answers({"": 3}, good=np.array([0, 0, 0, 0, 0, -1])))
+    bare = StandIn([], has_items=False)
+
+    def of(*parts: StandIn) -> Words:
+        return words_of(list(parts))  # type: ignore[arg-type]
+
+    assert of(plain) is of() is PRONOUN and of(other) is of(plain, other) is of(bare) is GROUP_WORD
+    assert of(good) is of(good, good) is DECISION and of(good, other) is GROUP_WORD and of(some) is PRONOUN
+    assert is_decision(good) and not is_decision(some) and not is_decision(bare)  # type: ignore[arg-type]
+    assert not is_decision(StandIn([], good.outcomes, has_items=False))  # type: ignore[arg-type]

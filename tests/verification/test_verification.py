@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -10,12 +11,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
 from tiny import make_engine
 
 from equipoise.run import audit
-from equipoise.runs import RunFolder
+from equipoise.runs import Run, RunFolder
 from equipoise.subset import subset_run
-from equipoise.verification import verify
+from equipoise.verification import _files, _safely, _tasks, to_json, verify
 from equipoise.verification.finding import Finding
 from equipoise.verification.tables import compared
 
@@ -41,6 +43,7 @@ def test_an_honest_run_holds(honest: Path) -> None:
     assert [finding.name for finding in findings] == names
     assert "recomputed from the scores" in findings[5].what
     assert "recomputed from the outcomes" in findings[-1].what
+    assert_kept("verification/honest", [finding.what for finding in findings])
 
 
 FEW = {"limit": 4, "resamples": 5, "metrics": ["ucerf", "accuracy"], "by": ["gender"]}
@@ -79,29 +82,36 @@ def test_a_run_whose_manifest_does_not_name_its_scores_is_not_verified(honest: P
     assert finding.what.startswith("the manifest does not name scores.jsonl")
 
 
-@pytest.mark.parametrize(
-    ("table", "change", "fault"),
-    [
-        ("measurements.csv", lambda t: t.assign(value=t["value"].where(t["metric"] != "ucerf", 0.99)), "measurements"),
-        ("measurements.csv", lambda t: t.assign(low=t["low"] + 1e-3), "measurements"),
-        ("measurements.csv", lambda t: t[t["metric"] != "flip_rate"], "measurements"),
-        ("examples.parquet", lambda t: t.assign(text=t["text"].str.replace(" the ", " a ")), "examples"),
-        ("outcomes.parquet", lambda t: t.assign(gold=1 - t["gold"].clip(0, 1)), "outcomes"),
-        ("outcomes.parquet", lambda t: t.assign(desirability=1e300), "outcomes"),
-        ("outcomes.parquet", lambda t: t[t["correct"] != 0], "outcomes"),
-        ("pairs.parquet", lambda t: t.assign(u_signed=-7.5), "pairs"),
-        ("measurements.csv", lambda t: t.assign(p=0.001), "measurements"),
-        ("outcomes.parquet", lambda t: t.assign(set_id=t["set_id"].iloc[0]), "answers"),
-    ],
-)
-def test_a_forger_who_writes_a_new_manifest_is_found_out(
-    honest: Path, tmp_path: Path, table: str, change: Change, fault: str
-) -> None:
-    folder = RunFolder(Path(shutil.copytree(honest, tmp_path / "forged")))
-    forged = change(folder.frame(table))
-    with folder.held():
-        folder.commit({table: forged}, folder.manifest())
-    assert fault in failed(verify(folder.path))
+FORGERIES: list[tuple[str, Change, str]] = [
+    ("measurements.csv", lambda t: t.assign(value=t["value"].where(t["metric"] != "ucerf", 0.99)), "measurements"),
+    ("measurements.csv", lambda t: t.assign(low=t["low"] + 1e-3), "measurements"),
+    ("measurements.csv", lambda t: t[t["metric"] != "flip_rate"], "measurements"),
+    ("examples.parquet", lambda t: t.assign(text=t["text"].str.replace(" the ", " a ")), "examples"),
+    ("outcomes.parquet", lambda t: t.assign(gold=1 - t["gold"].clip(0, 1)), "outcomes"),
+    ("outcomes.parquet", lambda t: t.assign(desirability=1e300), "outcomes"),
+    ("outcomes.parquet", lambda t: t[t["correct"] != 0], "outcomes"),
+    ("pairs.parquet", lambda t: t.assign(u_signed=-7.5), "pairs"),
+    ("measurements.csv", lambda t: t.assign(p=0.001), "measurements"),
+    ("outcomes.parquet", lambda t: t.assign(set_id=t["set_id"].iloc[0]), "answers"),
+    ("outcomes.parquet", lambda t: t.assign(cluster_id="c"), "answers"),
+    ("outcomes.parquet", lambda t: t.assign(answerable=~t["answerable"]), "answers"),
+    ("outcomes.parquet", lambda t: t.assign(example_id=[*t["example_id"][:-3], *"xyz"]), "answers"),
+    ("examples.parquet", lambda t: t[:-2], "examples"),
+    ("examples.parquet", lambda t: pd.concat([t, t[:1].assign(dataset="other")]), "examples"),
+]
+
+
+def test_a_forger_who_writes_a_new_manifest_is_found_out(honest: Path, tmp_path: Path) -> None:
+    said = {}
+    for number, (table, change, fault) in enumerate(FORGERIES):
+        folder = RunFolder(Path(shutil.copytree(honest, tmp_path / f"forged-{number}")))
+        forged = change(folder.frame(table))
+        with folder.held():
+            folder.commit({table: forged}, folder.manifest())
+        findings = verify(folder.path)
+        assert fault in failed(findings), (table, fault)
+        said[f"{number}: {table}, {fault}"] = [finding.what for finding in findings if not finding.passed]
+    assert_kept("verification/forgeries", said)
 
 
 def test_a_changed_file_and_a_changed_manifest_are_found_out(honest: Path, tmp_path: Path) -> None:
@@ -134,3 +144,79 @@ def test_a_run_whose_metric_is_unknown_here_is_not_verified(honest: Path, tmp_pa
     finding = verify(folder.path)[-1]
     assert not finding.passed and "of_another_package" in finding.what
     assert set(asdict(finding)) == {"name", "passed", "what"}
+
+
+def altered(honest: Path, folder: Path, **changes: Any) -> list[Finding]:
+    """Return what is found in a copy whose manifest says something else."""
+    run = RunFolder(Path(shutil.copytree(honest, folder)))
+    with run.held():
+        run.commit({}, replace(run.manifest(), **changes))
+    return verify(run.path)
+
+
+def test_a_manifest_that_says_something_else_is_found_out(honest: Path, tmp_path: Path) -> None:
+    manifest = RunFolder(honest).manifest()
+    facts = manifest.datasets["builtin"]
+    cases: dict[str, dict[str, Any]] = {
+        "examples": {"datasets": {"builtin": {**facts, "examples": 41}}},
+        "both": {"datasets": {"builtin": {**facts, "examples": 2000, "sets": 1000}}},
+        "hash": {"datasets": {"builtin": {**facts, "sha256": "0" * 64, "sets": 3}}},
+        "task": {"tasks": {**manifest.tasks, "mcq": {**manifest.tasks["mcq"], "answer_space": "apart", "more": 1}}},
+        "order": {"tasks": {**manifest.tasks, "next-word": {**manifest.tasks["next-word"], "more": 1}}},
+        "identity": {"engine": {**manifest.engine, "identity": []}},
+        "engine": {"engine": {**manifest.engine, "noise": 9.0}},
+        "metrics": {"settings": {**manifest.settings, "metrics": ["ucerf", "a", "b"]}},
+    }
+    said = {}
+    for name, changes in cases.items():
+        findings = altered(honest, tmp_path / name, **changes)
+        said[name] = [f"{finding.name}: {finding.what}" for finding in findings if not finding.passed]
+        assert said[name], name
+    assert_kept("verification/manifests", said)
+
+
+def test_files_are_missing_changed_or_strange(honest: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(honest, tmp_path / "run"))
+    (folder / "sub").mkdir()
+    for name in ("sub/b.txt", "a.txt", "scores.lock", ".run.lock"):
+        (folder / name).write_text("")
+    (finding,) = [finding for finding in verify(folder) if finding.name == "other files"]
+    assert finding == Finding("other files", True, "2 files are not part of the run: a.txt, sub/b.txt")
+    count = len(RunFolder(folder).manifest().files)
+    for name in ("scores.jsonl", "pairs.parquet"):
+        (folder / name).unlink()
+    findings = verify(folder)
+    assert [finding.name for finding in findings] == ["manifest", "files", "other files"]
+    assert sorted(findings[1].what.partition(": ")[2].split(", ")) == ["pairs.parquet", "scores.jsonl"]
+    assert findings[1].what.startswith(f"2 of {count} are missing or changed: ")
+    assert verify(tmp_path / "nowhere")[0].name == "manifest" and len(verify(tmp_path / "nowhere")) == 1
+
+
+def test_what_cannot_be_checked_is_a_finding() -> None:
+    def broken() -> Any:
+        yield Finding("first", True, "fine")
+        raise ValueError("no such row")
+
+    assert _safely("answers", broken) == [Finding("answers", False, "cannot be checked: no such row")]
+    with pytest.raises(RuntimeError):
+        _safely("answers", lambda: (_ for _ in ()).throw(RuntimeError("a fault of ours")))
+
+
+def test_findings_are_written_as_json_and_progress_is_told(honest: Path) -> None:
+    findings = [Finding("files", True, "schön"), Finding("answers", False, "none")]
+    text = to_json(findings)
+    assert json.loads(text) == [asdict(finding) for finding in findings]
+    assert "schön" in text and text.startswith('[\n  {\n    "name"')
+    told: list[tuple[object, ...]] = []
+    assert failed(verify(honest, progress=lambda *progress: told.append(progress))) == []
+    assert told
+
+
+def test_a_run_without_scores_has_no_tasks_to_check(honest: Path, tmp_path: Path) -> None:
+    subset_run(honest, ["gender=female"], out=tmp_path / "part")
+    run = Run(tmp_path / "part")
+    assert list(_tasks(run)) == []
+    count = len(run.manifest.files)
+    assert _files(run) == Finding("files", True, f"{count} files have the SHA-256 that the manifest names")
+    names = [finding.name for finding in verify(tmp_path / "part")]
+    assert names == ["manifest", "files", "examples", "answers", "scores", "outcomes", "pairs", "measurements"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,12 +18,14 @@ import httpx
 import numpy as np
 import pytest
 
-from equipoise.asking import Question, ask, question_rows
-from equipoise.records import EquipoiseError
+from equipoise.asking import PRONOUNS, Question, ask, question_rows
+from equipoise.records import EquipoiseError, Message, Prompt, Score
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.opening import open_engine
-from equipoise.view.ask_box import FIRST, AskBox, case_of, question_of, table_of, worst_cases
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.view import ask_box as asking
+from equipoise.view.ask_box import FIRST, AskBox, Overheard, case_of, question_of, table_of, worst_cases
 
 PLANTED = "planted:strength=1,bias=0.7,noise=0.3"
 
@@ -184,6 +189,126 @@ def test_the_page_asks_only_where_a_model_is_loaded(served: Callable[..., str], 
     assert wrong.status_code == 422 and wrong.json()["text"]
     assert httpx.post(f"{able}ask.json", content=b"{").status_code == 422
     assert "No model is loaded" in httpx.get(f"{bare}ask.html").text
+
+
+def until_loaded(box: AskBox) -> str:
+    end = time.monotonic() + 60
+    while box.state == "The model is being loaded." and time.monotonic() < end:
+        time.sleep(0.01)
+    return box.state
+
+
+def test_what_goes_wrong_while_a_model_is_loaded_is_told() -> None:
+    def fail() -> None:
+        raise MemoryError("no room")
+
+    assert until_loaded(AskBox(fail)) == "the model cannot be loaded (MemoryError: no room)"
+
+
+def test_a_box_says_that_its_model_is_being_loaded_and_lets_it_remember() -> None:
+    go, told = threading.Event(), []
+
+    class Remembering(PlantedEngine):
+        def remember(self) -> None:
+            told.append("remember")
+
+    def opened() -> Any:
+        go.wait(60)
+        return Remembering(strength=1.0)
+
+    box = AskBox(opened)
+    assert box.state == "The model is being loaded."
+    go.set()
+    assert until_loaded(box) == "" and told == ["remember"]
+
+
+def test_the_answers_that_are_kept_have_a_limit_and_the_oldest_goes_first(
+    box: AskBox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "KEPT", 2)
+    first, second, third = (Question(FIRST.replace("late", word)) for word in ("cold", "warm", "rich"))
+    for question in (first, second, first, third):
+        box.answer(question)
+    assert list(box._known) == [first, third]
+
+
+def test_the_first_prompt_of_every_example_is_overheard() -> None:
+    class Echo:
+        name = "echo"
+
+        def score(self, batches: Any) -> Any:
+            return ([Score(prompt.context, ((-1.0,),)) for prompt in batch] for batch in batches)
+
+    prompts = [Prompt(name, "t", "", context, (" a",)) for name, context in (("x", "1"), ("x", "2"), ("y", "3"))]
+    engine: Any = Overheard(Echo())  # type: ignore[arg-type]
+    scores = list(engine.score([prompts[:2], prompts[2:]]))
+    assert [[score.prompt_key for score in batch] for batch in scores] == [["1", "2"], ["3"]] and engine.name == "echo"
+    assert {name: (prompt.context, score.prompt_key) for name, (prompt, score) in engine.heard.items()} == {
+        "x": ("1", "1"),
+        "y": ("3", "3"),
+    }
+
+
+def test_tokens_end_with_what_does_not_go_on() -> None:
+    texts = [[" po", "lice"], [" cook"]]
+    plain = Score("", ((-1.0, -2.0), (-3.0,)))
+    assert asking._tokens_of(texts, plain) == [[(" po", -1.0), ("lice", -2.0)], [(" cook", -3.0)]]
+    stopped = asking._tokens_of(texts, replace(plain, stops=(-0.5, -0.25)))
+    assert [tokens[-1] for tokens in stopped] == [("(nothing more)", -0.5), ("(nothing more)", -0.25)]
+    assert [len(tokens) for tokens in stopped] == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("context", "first", "rest"), [("The nurse left", "The", " nurse left"), ("The", None, None), (" The", None, None)]
+)
+def test_a_text_is_read_from_its_second_word_on(context: str, first: str | None, rest: str | None) -> None:
+    prompt = Prompt("x", "t", "", context, (" a",))
+    read = asking._as_continuation(prompt)
+    assert read == (None if first is None else replace(prompt, context=first, continuations=(rest,)))
+    assert asking._as_continuation(replace(prompt, context=(Message("user", context),))) is None
+
+
+def test_a_question_is_read_from_what_a_page_sends() -> None:
+    given = {"sentence": " The  nurse\nleft. ", "candidates": "a, b ,,", "groups": "old", "pronouns": 3}
+    assert question_of(given) == Question("The nurse left.", ("a", "b"), ("old",), PRONOUNS)
+    assert question_of({"sentence": "x", "pronouns": "xe"}).pronouns == ("xe",)
+    assert question_of({"sentence": "x" * 2000}).sentence == "x" * 2000
+    assert question_of({"sentence": "x", "groups": "a" * 1999 + ",b"}).groups == ("a" * 1999,)
+    for wrong, reason in ((None, ""), ({}, ""), ({"sentence": "x" * 2001}, " of at most 2,000 characters")):
+        with pytest.raises(EquipoiseError, match=f"^type a sentence{reason}$"):
+            question_of(wrong)
+
+
+def test_between_one_and_five_hundred_sentences_make_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = {"sentence": FIRST, "pronouns": "he, she"}
+    monkeypatch.setattr(asking, "MOST_SENTENCES", 2)
+    for number, allowed in ((0, False), (1, True), (2, True), (3, False)):
+        if allowed:
+            rows = list(csv.DictReader(io.StringIO(table_of(json.dumps([one] * number).encode()))))
+            assert len(rows) == 2 * number
+        else:
+            with pytest.raises(EquipoiseError, match=r"^keep between one and 2 sentences, then save them$"):
+                table_of(json.dumps([one] * number).encode())
+
+
+def test_cases_are_found_by_all_words_and_are_the_worst_first(some_runs: Path) -> None:
+    folder = some_runs / "suite" / "delta"
+    run = Run(folder)
+    texts = run.examples.drop_duplicates("set_id").set_index("set_id")["text"]
+    order = run.pairs.drop_duplicates("set_id").set_index("set_id")["u"]
+    assert len(worst_cases(folder)) == 30 and worst_cases(folder)[:4] == worst_cases(folder, most=4)
+    every = worst_cases(folder, most=10**6)
+    assert len(every) == len(texts) and all(texts[name] == text for name, text in every)
+    values = [order[name] for name, _ in every]
+    assert values == sorted(values)
+    found = worst_cases(folder, "NURSE she", most=10**6)
+    assert found == [(name, text) for name, text in every if "nurse" in text.lower() and "she" in text.lower()] != []
+
+
+def test_a_case_is_asked_with_its_first_two_people(some_runs: Path) -> None:
+    folder = some_runs / "suite" / "delta"
+    first = Run(folder).examples.iloc[0]
+    assert case_of(folder, str(first["set_id"])) == Question(str(first["text"]), tuple(first["candidates"][:2]))
 
 
 @pytest.mark.slow

@@ -122,3 +122,94 @@ def test_what_is_too_large_is_not_kept_and_sockets_are_closed() -> None:
     assert start["status"] == 413 and seen == []
     sent, seen = answered({**scope(), "type": "websocket"})
     assert sent == [{"type": "websocket.close", "code": 1008}] and seen == []
+
+
+def reason(**asked: Any) -> tuple[int, str] | None:
+    return Door(TOKEN).refusal(scope(**asked))
+
+
+def test_every_refusal_says_what_is_wrong() -> None:
+    assert reason(host="evil.test") == (421, "This address does not belong to the viewer.")
+    assert reason(path=f"/{TOKEN}/" + "a" * LONGEST) == (414, "The address is too long.")
+    token = "The viewer needs its token. Open the address that `equipoise view` printed."
+    assert reason(path="/") == (403, token) == reason(path="")
+    assert reason(method="PUT") == (405, "This cannot be done here.")
+    assert reason(origin="http://evil.test") == (403, "Another site asked for this.")
+
+
+def test_the_longest_address_is_read_with_its_question() -> None:
+    start = f"/{TOKEN}/"
+    asked = scope(path=start + "a" * (LONGEST - len(start) - 5))
+    assert Door(TOKEN).refusal({**asked, "query_string": b"b" * 5}) is None
+    assert Door(TOKEN).refusal({**asked, "query_string": b"b" * 6}) == (414, "The address is too long.")
+    bare = {name: value for name, value in scope().items() if name != "raw_path"}
+    assert Door(TOKEN).refusal(bare) is None
+
+
+def test_what_is_posted_to_is_posted_to_and_nothing_else() -> None:
+    for name in ("ask.json", "tokens.json", "table.csv"):
+        assert refused(path=f"/{TOKEN}/{name}", method="POST") == 0
+        assert refused(path=f"/{TOKEN}/{name}", method="PUT") == 405
+        assert refused(path=f"/{TOKEN}/x/{name}", method="POST") == 405
+    assert refused(method="HEAD") == 0
+
+
+def test_a_name_is_told_once() -> None:
+    twice = scope()
+    twice["headers"] = [*twice["headers"], (b"host", b"127.0.0.1:8717")]
+    assert Door(TOKEN).refusal(twice) is not None
+
+
+def test_every_origin_and_every_site_that_is_told_counts() -> None:
+    ours = scope(origin="http://127.0.0.1:8717", sec_fetch_site="same-origin")
+    assert Door(TOKEN).refusal(ours) is None
+    for name, value in ((b"origin", b"http://evil.test"), (b"sec-fetch-site", b"same-origin")):
+        assert Door(TOKEN).refusal({**ours, "headers": [*ours["headers"], (name, value)]}) is not None
+    assert refused(sec_fetch_site="none") == 0
+    followed = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+    assert refused(**followed, method="HEAD") == 403
+
+
+def test_the_policy_of_a_page_names_its_scripts() -> None:
+    rest = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    start = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src"
+    assert report_policy(["a", "b"]) == f"{start} 'sha256-a' 'sha256-b'; {rest}"
+    assert report_policy([]) == f"{start} 'none'; {rest}"
+
+
+def test_what_is_just_small_enough_is_handed_on() -> None:
+    ask = scope(path=f"/{TOKEN}/ask.json", method="POST")
+    (start, body), seen = answered(ask, b"x" * BODY_BYTES)
+    assert start["status"] == 200 and seen == ["/ask.json"] and body["body"] == b"shown"
+    (start, body), seen = answered(ask, b"x" * (BODY_BYTES + 1))
+    assert b"<h1>This is too large.</h1>" in body["body"]
+    _, seen = answered(scope(path=f"/{TOKEN}"))
+    assert seen == ["/"]
+
+
+def test_a_refusal_is_a_page_of_its_own() -> None:
+    (start, body), seen = answered(scope(path="/"))
+    assert start["status"] == 403 and seen == []
+    assert body["body"].decode().startswith('<!doctype html><html lang="en">') and b"needs its token" in body["body"]
+
+
+def test_the_start_and_end_of_a_server_are_handed_on_and_one_who_is_gone_is_not_answered() -> None:
+    seen: list[str] = []
+
+    async def app(inner: Any, receive: Any, send: Any) -> None:
+        seen.append(inner["type"])
+
+    async def gone() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def ask(asked: dict[str, Any]) -> list[Any]:
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await Guard(app, Door(TOKEN))(asked, gone, send)
+        return sent
+
+    assert apart(lambda: asyncio.run(ask({"type": "lifespan"}))) == [] and seen == ["lifespan"]
+    assert apart(lambda: asyncio.run(ask(scope()))) == [] and seen == ["lifespan"]

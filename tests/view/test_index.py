@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.records import EquipoiseError, FirstResults
+from equipoise.records import EquipoiseError, Estimate, FirstResults, Measurement
 from equipoise.run import audit, remeasure
 from equipoise.runs.manifest import read_manifest, write_manifest
 from equipoise.runs.progress_file import ProgressNotes
@@ -187,3 +187,153 @@ def test_a_run_that_is_going_says_what_it_knows_so_far(some_runs: Path, tmp_path
     assert list(part.metrics["flip_rate"]) == ["type2", "type1"] and part.metrics["ucerf"] == {}
     estimate = part.metrics["flip_rate"]["type2"]
     assert (estimate.value, estimate.n, estimate.has_interval) == (0.25, 4, False)
+
+
+HEAD = b"metric,model,dataset,task,group,value,low,high,level,n,better,method,p,p_corrected\n"
+
+
+def measured(group: str = "all", value: str = "0.5", better: str = "lower", metric: str = "flip_rate") -> bytes:
+    quoted = f'"{group}"' if "," in group else group
+    return f"{metric},gpt2,builtin,mcq,{quoted},{value},0.25,,0.9,7,{better},m,,\n".encode()
+
+
+def test_rows_for_all_items_and_for_a_type_are_read_whole() -> None:
+    estimate = Estimate(0.5, 0.25, float("nan"), 0.9, 7, "")
+    content = HEAD + measured() + measured("type=type1", better="higher") + measured("occupation=nurse,type=type1")
+    content += measured("occupation=nurse") + measured(metric="accuracy") + measured("pronoun=he")
+    assert list(listed_rows(content)) == [
+        Measurement("flip_rate", "gpt2", "builtin", "mcq", "all", estimate, "lower"),
+        Measurement("flip_rate", "gpt2", "builtin", "mcq", "type=type1", estimate, "higher"),
+    ]
+    assert [row.metric for row in listed_rows(content, ["accuracy"])] == ["accuracy"]
+    without_end = (HEAD + measured()).rstrip(b"\n")
+    assert len(list(listed_rows(without_end))) == 1, "a last line without an end is a line"
+    assert list(listed_rows(HEAD)) == [] == list(listed_rows(b"")) == list(listed_rows(measured())), "a heading first"
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", ""])
+def test_a_value_that_is_not_a_number_is_not_listed(value: str) -> None:
+    assert list(listed_rows(HEAD + measured(value=value) + measured("type=type2"))) == list(
+        listed_rows(HEAD + measured("type=type2"))
+    )
+
+
+def test_values_are_sorted_by_part_metric_and_type() -> None:
+    content = HEAD + measured("type=type1") + measured("type=type2", value="0.75") + measured(metric="ucerf")
+    content += measured(value="0.1").replace(b"mcq", b"cloze")
+    values = indexing.values_of(content)
+    assert list(values) == [("builtin", "mcq"), ("builtin", "cloze")]
+    told = {
+        part: {metric: {kind: one.value for kind, one in kinds.items()} for metric, kinds in several.items()}
+        for part, several in values.items()
+    }
+    assert told == {
+        ("builtin", "mcq"): {"flip_rate": {"type2": 0.75, "type1": 0.5}, "ucerf": {}},
+        ("builtin", "cloze"): {"flip_rate": {"": 0.1}, "ucerf": {}},
+    }
+    assert list(told["builtin", "mcq"]["flip_rate"]) == ["type2", "type1"]
+    assert list(indexing.values_of(content, ["ucerf"])["builtin", "mcq"]) == ["ucerf"]
+
+
+def test_the_disk_is_looked_at_once_in_a_while(
+    some_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(some_runs / "suite" / "alpha", tmp_path / "one")
+    now = [1000.0]
+    monkeypatch.setattr(indexing.time, "monotonic", lambda: now[0])
+    index, told = Index(tmp_path), []
+    index.look(lambda *what: told.append(what))
+    assert told == [("reading runs", 1, 1)] and index.version == 1
+    shutil.copytree(some_runs / "suite" / "beta", tmp_path / "two")
+    now[0] += indexing.LOOK_EVERY / 2
+    assert len(index.entries()) == 1
+    now[0] += indexing.LOOK_EVERY / 2
+    assert len(index.entries()) == 2 and index.version == 2
+    assert index.get("nobody") is None and all(index.get(entry.slug) == entry for entry in index.entries())
+
+
+def test_a_run_that_comes_back_is_not_gone(some_runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(some_runs / "suite" / "alpha", tmp_path / "one")
+    index = looked(Index(tmp_path))
+    (entry,) = index.entries()
+    assert entry.changed == index.version == 1 and index.since(0) == ([entry], []) and index.since(1) == ([], [])
+    shutil.move(tmp_path / "one", tmp_path.parent / "elsewhere")
+    assert looked(index).since(1) == ([], [entry.slug]) and index.since(2) == ([], []) and index.version == 2
+    shutil.move(tmp_path.parent / "elsewhere", tmp_path / "one")
+    (again,), gone = looked(index).since(2)
+    assert gone == [] and again == replace(entry, changed=3)
+
+
+def test_the_runs_of_a_list_are_newest_first_then_by_place(some_runs: Path) -> None:
+    assert [entry.place for entry in Index(some_runs).entries()] == [
+        f"suite/{name}" for name in ("delta", "gamma", "beta", "alpha")
+    ]
+    entry = Index(some_runs).entries()[0]
+    assert entry.title == "planted (suite/delta)" and entry.folder == some_runs / "suite" / "delta"
+    assert entry.state == FINISHED and entry.note == "" and entry.date == "2026-11-17T10:03:00+00:00"
+
+
+def test_the_newest_run_without_a_verdict_is_judged_first(some_runs: Path, tmp_path: Path) -> None:
+    for name in ("alpha", "beta"):
+        shutil.copytree(some_runs / "suite" / name, tmp_path / name)
+        manifest = read_manifest(tmp_path / name)
+        files = {file: digest for file, digest in manifest.files.items() if file != VERDICTS}
+        write_manifest(tmp_path / name, replace(manifest, files=files))
+    index = Index(tmp_path)
+    assert [part.status for entry in index.entries() for part in entry.parts] == ["", ""]
+    assert index.judge_next()
+    beta, alpha = index.entries()
+    assert beta.place == "beta" and all(part.status for part in beta.parts) and beta.changed == index.version == 3
+    assert [part.status for part in alpha.parts] == [""]
+    assert index.judge_next() and not index.judge_next()
+    for entry in index.entries():
+        verdicts = [part.verdict for part in summary(Run(entry.folder)).parts]
+        assert [(part.status, part.sentence) for part in entry.parts] == [(v.status, v.sentence) for v in verdicts]
+
+
+def test_a_part_that_was_not_measured_is_said_to_be_unknown(some_runs: Path) -> None:
+    (entry, *_) = Index(some_runs).entries()
+    other = [replace(part, dataset="other") for part in entry.parts]
+    told = indexing._judged(replace(entry, parts=other), some_runs)
+    assert {(part.status, part.sentence) for part in told.parts} == {
+        ("unknown", "The run has no measurements of this data.")
+    }
+    missing = indexing._judged(replace(entry, folder=some_runs / "suite"), some_runs)
+    assert missing.state == DAMAGED and missing.note and str(some_runs) not in missing.note
+    assert not indexing._lacks_verdict(replace(entry, parts=told.parts))
+    mixed = [told.parts[0], replace(told.parts[0], status="")]
+    assert indexing._lacks_verdict(replace(entry, parts=mixed))
+
+
+def test_a_folder_that_is_a_run_itself_has_its_own_name(some_runs: Path) -> None:
+    folder = some_runs / "suite" / "alpha"
+    (entry,) = Index(folder).entries()
+    assert entry.place == "alpha" and entry.slug.startswith("alpha-") and entry.slug == slug_of(folder, folder)
+    assert slug_of(some_runs / "suite" / "alpha", some_runs).startswith("suite")
+    assert indexing._stamp(some_runs) == () and len(indexing._stamp(folder)) == 3
+
+
+def test_paths_are_told_as_seen_from_the_folder_of_all(tmp_path: Path) -> None:
+    text = f"{tmp_path}/a/b and {tmp_path} and {tmp_path}"
+    assert indexing._within(text, tmp_path) == "a/b and . and ."
+
+
+def test_runs_are_found_in_order_below_runs_too(some_runs: Path, tmp_path: Path) -> None:
+    for place in ("b", "a", "a/inner"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "manifest.json").write_text("{}")
+    (tmp_path / "c" / "manifest.json").mkdir(parents=True)
+    assert [place.relative_to(tmp_path).as_posix() for _, place in run_places(tmp_path)] == ["b", "a", "a/inner"]
+    assert list(run_places(tmp_path / "missing")) == []
+
+
+def test_what_a_run_was_checked_with_is_not_listed_beside_it(some_runs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(some_runs / "suite" / "alpha", folder)
+    manifest = read_manifest(folder)
+    control = {indexing.CONTROL_NAME: manifest.datasets["builtin"]}
+    for datasets, listed in ((manifest.datasets | control, ["builtin"]), (control, [indexing.CONTROL_NAME])):
+        write_manifest(folder, replace(manifest, finished=None, datasets=datasets))
+        (entry,) = Index(tmp_path).entries()
+        assert (entry.state, [part.dataset for part in entry.parts]) == ("stopped", listed)
+        assert entry.date == manifest.started

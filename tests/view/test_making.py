@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
+
+import pytest
 
 from equipoise.records import EquipoiseError
 from equipoise.view import making
@@ -42,3 +45,53 @@ def test_the_pages_that_are_kept_have_a_limit(monkeypatch: object) -> None:
     large = maker.page("large", lambda: b"x" * (5 * size), patience=10)
     assert large is not None and len(large.page) == 5 * size and list(maker._pages) == ["large"]
     maker.close()
+
+
+def test_the_oldest_pages_are_forgotten_first_and_a_page_that_is_asked_for_again_is_new(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(making, "KEPT_BYTES", 30)
+    maker = Maker()
+    for key in ("a", "b", "c"):
+        maker.page(key, lambda: b"x" * 10, patience=10)
+    assert list(maker._pages) == ["a", "b", "c"], "together just as large as is kept"
+    maker.page("a", lambda: b"never made", patience=10)
+    maker.page("d", lambda: b"x", patience=10)
+    assert list(maker._pages) == ["c", "a", "d"]
+    maker.close()
+
+
+def test_a_page_that_is_still_being_made_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(making, "KEPT_BYTES", 30)
+    maker, go = Maker(), threading.Event()
+    maker.page("made", lambda: b"x" * 20, patience=10)
+    assert maker.page("slow", lambda: (go.wait(10), b"x" * 20)[1], patience=0.01) is None
+    maker.page("made", lambda: b"", patience=10)
+    assert list(maker._pages) == ["slow", "made"]
+    go.set()
+    assert maker.page("slow", lambda: b"", patience=10) == Made(b"x" * 20)
+    assert list(maker._pages) == ["slow"]
+    maker.close()
+
+
+def test_what_was_kept_of_the_runs_is_forgotten_whether_the_page_was_made_or_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cleared: list[int] = []
+    monkeypatch.setattr(making, "part_summary", SimpleNamespace(cache_clear=lambda: cleared.append(1)))
+
+    def fail() -> bytes:
+        raise EquipoiseError("no")
+
+    assert making._made(lambda: b"page") == Made(b"page", "") and len(cleared) == 1
+    assert making._made(fail) == Made(b"", "no") and len(cleared) == 2
+
+
+def test_what_waits_is_not_made_after_the_end() -> None:
+    maker, go, made = Maker(), threading.Event(), []
+    maker.page("first", lambda: (go.wait(10), b"")[1], patience=0.01)
+    maker.page("second", lambda: (made.append(1), b"")[1], patience=0.01)
+    maker.close()
+    go.set()
+    maker._worker.shutdown(wait=True)
+    assert made == []

@@ -7,7 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
+from equipoise import __version__
+from equipoise.media.page.charts import glyph
+from equipoise.media.page.html import SORTING, code_of, style
 from equipoise.records import Estimate
 from equipoise.report import run_page
 from equipoise.runs.run import Run
@@ -16,6 +20,12 @@ from equipoise.view.index import DAMAGED, FINISHED, RUNNING, Entry, ListedPart
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>{{7*7}}"
 PLAIN = Entry("slug-1", "place", Path("run"), FINISHED, "model", [ListedPart("data", "task")], "2026-11-17T03:00:00")
+
+
+def readable(page: str) -> str:
+    """Return a page without its style, scripts and drawings, one tag a line."""
+    plain = re.sub(r"<(script|style|svg|template)\b.*?</\1>", "", page, flags=re.DOTALL)
+    return re.sub(r"\n\s*\n+", "\n", re.sub(r"(?<=>)(?=<)", "\n", plain))
 
 
 @pytest.mark.parametrize("state", [FINISHED, RUNNING, DAMAGED])
@@ -69,3 +79,51 @@ def test_a_long_list_begins_with_some_rows_and_has_all() -> None:
     assert len(rows) == len(entries) and [row.endswith(" hidden>") for row in rows] == [False] * 100 + [True] * 20
     assert "Show all 120 runs" in shown and ' id="more">' in shown
     assert ' id="more" hidden>' in pages.list_page(entries[:5])
+
+
+VALUES = {"type1": Estimate(0.25, 0.2, 0.3, 0.95, 9, ""), "type2": Estimate(0.75, 0.7, 0.8, 0.95, 9, "")}
+FULL = ListedPart("Data", "Task", {"ucerf": VALUES}, "difference found", "A Sentence.")
+
+
+def test_dots_are_told_with_the_type_and_the_first_value_sorts() -> None:
+    dots = pages._dots(FULL, "ucerf")
+    assert [(kind, estimate) for kind, estimate, _ in dots] == list(
+        zip(["ambiguous", "resolvable"], VALUES.values(), strict=True)
+    )
+    assert [str(drawn) for *_, drawn in dots] == [str(glyph(estimate, (0.0, 1.0))) for estimate in VALUES.values()]
+    assert pages._dots(FULL, "flip_rate") == [] and pages._first_value(FULL, "flip_rate") == ""
+    assert pages._first_value(FULL, "ucerf") == "0.250000" and pages._kind("") == ""
+
+
+def test_a_search_looks_through_all_that_a_row_says_in_any_case() -> None:
+    entry = replace(PLAIN, model="GPT", place="Runs/One", note="A Note")
+    assert pages._search_text(entry, None) == "gpt runs/one a note"
+    assert pages._search_text(entry, FULL) == "gpt runs/one a note data task a sentence."
+
+
+def test_a_page_without_a_bar_gets_one_after_the_start_of_its_body() -> None:
+    shown = pages.with_bar("<html><body>É</body></html>", [("All runs", "index.html")]).decode()
+    assert shown.startswith("<html><body><style>") and shown.endswith("</nav>É</body></html>")
+    assert '<a href="index.html">All runs</a>' in shown
+
+
+def test_the_viewer_s_own_pages_are_as_they_were_kept() -> None:
+    going = replace(PLAIN, state=RUNNING, parts=[replace(FULL, status="", sentence="", sets=6, of=120)])
+    entries = [replace(PLAIN, parts=[FULL]), going, replace(PLAIN, state=DAMAGED, note="No manifest.", parts=[])]
+    drawn = {
+        "list": pages.list_page(entries, here="index", kicker="runs", seen=3),
+        "static list": pages.list_page(entries[:1], here="index", static=True, seen=0, comparisons=[("All", "c.html")]),
+        "going": pages.going_page(going, 7),
+        "rows": pages.rows_of(entries[0]),
+        "message": pages.message_page("One moment", "It is being made.", refresh=1),
+        "histories": pages.drawn_page("histories.html", "History", here="history", models={"m": ("h.html", entries)}),
+    }
+    assert_kept("view/pages", {name: readable(page) for name, page in drawn.items()}, hide=[__version__])
+
+
+def test_the_style_and_the_script_are_those_of_all_pages_and_the_viewer_s_own() -> None:
+    web = Path(pages.__file__).parent / "web"
+    assert pages.style_file() == f"{style()}\n{(web / 'view.css').read_text().strip()}"
+    whole = pages.script_file()
+    assert whole.startswith(code_of(("page.js", *SORTING))) and whole.endswith((web / "ask.js").read_text().strip())
+    assert (web / "view.js").read_text().strip() in whole

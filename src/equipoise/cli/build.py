@@ -305,8 +305,8 @@ def clean(
         total = sum(len(sentence.versions()) for sentence, _ in cleaned.kept)
         columns = " --columns text=sample" if cleaned.only_pairs else " --columns group:marker=marker"
         columns = "" if not cleaned.only_pairs and not any(s.marker for s, _ in cleaned.kept) else columns
-        typer.echo(f"{total:,} sentences are in {table}; audit a model with them:")
-        typer.echo(f"  equipoise audit --data {quote(str(table))}{columns}")
+        typer.echo(printable(f"{total:,} sentences are in {table}; audit a model with them:"))
+        typer.echo(printable(f"  equipoise audit --data {quote(str(table))}{columns}"))
 
 
 @app.command("stats")
@@ -344,7 +344,8 @@ def stats(
             ("near-duplicate pairs", *(f"{row.near_pairs:,}" for row in rows)),
         ]
         print_out(plain_table(("", *(row.name for row in rows)), lines))
-        typer.echo(f"\nThe table{' and the maps are' if options.embeddings else ' is'} in {out}/")
+        typer.echo()
+        typer.echo(printable(f"The table{' and the maps are' if options.embeddings else ' is'} in {out}/"))
     if run:
         print_near_duplicates(near_duplicates(Run(run)))
 

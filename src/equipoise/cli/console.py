@@ -11,6 +11,8 @@ from typing import Any
 
 import typer
 
+from .. import cores
+
 NOTE_EVERY = 10.0
 """Seconds between two lines of progress where there is no terminal to draw a bar on."""
 
@@ -25,6 +27,10 @@ def printable(text: str) -> str:
         character if character.isprintable() or character in HARMLESS else "\N{REPLACEMENT CHARACTER}"
         for character in text
     )
+
+
+BUSY = 1.5
+"""How many programs for each core make a machine busy, before we begin."""
 
 
 @contextmanager
@@ -57,6 +63,9 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     )
     bars: dict[str, Any] = {}
     with Progress(*columns, console=Console(stderr=True)) as progress:
+        if cores.load() > BUSY * cores.there():
+            others = f"(load {cores.load():.1f} on {cores.there()} cores)"
+            progress.console.print(f"Other programs use the cores {others}: this takes longer.", highlight=False)
 
         def show(what: str, done: int, total: int) -> None:
             if what not in bars:

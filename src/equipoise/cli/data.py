@@ -117,7 +117,7 @@ def fetch(
 
     def say(text: str) -> None:
         if not quiet:
-            typer.echo(text)
+            typer.echo("\n".join(map(printable, text.splitlines())))
 
     card = card_of(name)
     if not card.files:

@@ -44,15 +44,15 @@ def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> No
     for note in shown:
         print_out(Text(printable(f"note: {note}")))
     if len(notes) > len(shown):
-        print_out(Text(f"note: {len(notes) - len(shown)} more notes are in {run.path}/manifest.json"))
+        print_out(Text(printable(f"note: {len(notes) - len(shown)} more notes are in {run.path}/manifest.json")))
     page = run.path / "report.html"
     new = page.name in run.folder.manifest().files and page.is_file()
     if shown:
         typer.echo()
     print_out(Text(legend(run)))
-    typer.echo(
-        f"Everything is in {run.path}/" + (f"\nTo look at it, open {page.name} there in a browser." if new else "")
-    )
+    typer.echo(printable(f"Everything is in {run.path}/"))
+    if new:
+        typer.echo(f"To look at it, open {page.name} there in a browser.")
 
 
 def write_page(run: Run, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:

@@ -160,8 +160,20 @@ def mentions(text: str, *, plurals: bool = False) -> list[Mention]:
 def third_occupations(text: str, candidates: Sequence[str], *, plurals: bool = False) -> list[str]:
     """Return the occupations that the text names beyond the candidates, in order of mention."""
     expected = {candidate.lower() for candidate in candidates}
+    if not plurals and text.isascii() and {_BEGUN[word] for word in _words_in(text, _BEGUN)} <= expected:
+        return []
     named = dict.fromkeys(mention.name for mention in mentions(text, plurals=plurals))
     return [name for name in named if name.lower() not in expected]
+
+
+_BEGUN = {name.lower().split()[0]: name.lower() for name in OCCUPATIONS}
+"""The first word of each of the 40, which no other one has -> its name."""
+_APART = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "_-")}
+
+
+def _words_in(text: str, words: Mapping[str, object]) -> Iterable[str]:
+    """Return which of some words an ASCII text has: quickly, since most sentences have none beyond their candidates."""
+    return words.keys() & text.lower().translate(_APART).split()
 
 
 _PEOPLE = (
@@ -169,6 +181,7 @@ _PEOPLE = (
     "|tenant|boss|employee|employer|intern|trainee|applicant|stranger|victim|witness|suspect|defendant|plaintiff|donor"
     "|child|baby|boy|girl|man|woman|roommate|partner|director|owner|landlord|homeowner|bystander|resident"
 )
+_PEOPLE_WORDS = dict.fromkeys([*_PEOPLE.replace("u?", "").split("|"), "neighbour"])
 _THINGS = (
     "service|care|satisfaction|support|base|list|meeting|records?|room|feedback|complaints?|orders?|relations"
     "|files?|charts?|reports?"
@@ -180,6 +193,8 @@ _PERSON = AnyCase(
 
 def third_people(text: str, candidates: Sequence[str]) -> list[str]:
     """Return the single people that the text names beyond the candidates by a common word, in order of mention."""
+    if text.isascii() and not _words_in(text, _PEOPLE_WORDS):
+        return []
     expected = {candidate.lower() for candidate in candidates}
     named = dict.fromkeys(match[1].lower() for match in _PERSON.finditer(text))
     return [name for name in named if name not in expected]

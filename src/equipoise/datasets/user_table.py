@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..records import DatasetError, Example
 from ..records.scripts import find_word, lowered, word_around
@@ -36,6 +36,8 @@ from .rows import Rows, read_rows
 _SLOT = re.compile(r"\{pronoun\}|\[pronoun\]|_{3,}", re.IGNORECASE)
 _BLANK = "\0"
 LONGEST_WORD = 60
+MOST_REMEMBERED = 2**16
+"""Where every row has cells or groups of its own, remembering them all would only cost memory."""
 _NO_MAP: Mapping[str, str] = MappingProxyType({})
 
 
@@ -60,11 +62,6 @@ class _Item:
     groups: Mapping[str, str]
     slots: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def named(self) -> bool:
-        """Whether the people have names, so that the question takes no article."""
-        return are_names(self.text, self.candidates)
-
 
 def load_table(
     table: Path | str | Rows, columns: Mapping[str, str] = _NO_MAP, *, pronouns: Sequence[str] = ("he", "she")
@@ -81,9 +78,11 @@ def load_table(
     if used.is_classification:
         return load_classification(table, used, name=name, source=table.source)
 
+    reader = _Reader(used)
+
     def parse(where: str, number: int, row: Mapping[str, Any]) -> list[_Item]:
         id, slots = f"{name}-{number:05}", column_slots(row, used)
-        return [_item(where, id, cells, used, slots) for cells in _variants(used.cells(row), number, used, pronouns)]
+        return [reader.item(where, id, cells, slots) for cells in _variants(used.cells(row), number, used, pronouns)]
 
     items = [item for several in table.parsed(parse) for item in several]
     _check_together(items)
@@ -118,14 +117,76 @@ def _variants(
         yield {**cells, "group": chosen.group, **filled_cells, "id": f"{id}-{subject}" if id else None}
 
 
-def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns, slots: Mapping[str, str]) -> _Item:
-    """Return the row, checked; the DatasetError of a bad cell lacks file and line, which the caller knows."""
-    text, pronoun = as_text("text", cells["text"]), sys.intern(lowered(as_text("pronoun", cells["pronoun"])))
-    places = find_pronoun(text, pronoun)
-    if not places:
-        whole = word_around(text, pronoun)
-        part = f" as a word of its own: it is a part of {whole!r}" if whole and len(whole) < LONGEST_WORD else ""
-        raise DatasetError(f"pronoun {pronoun!r} is not in the sentence{part}")
+class _Facts(NamedTuple):
+    """What the cells of a row say besides its sentence and its names."""
+
+    gender: str
+    form: str
+    kind: str
+    listed: tuple[str, ...]
+    gold: int | None
+    answerable: bool
+    stereotype: int | None
+    groups: Mapping[str, str]
+
+
+class _Reader:
+    """Reads rows; cells that many rows share are read once, as a million sentences have a few thousand kinds."""
+
+    def __init__(self, used: Columns) -> None:
+        self._used = used
+        self._names = [*(name for name in used.by_name if name not in ("text", "id", "pair")), "group"]
+        self._known: dict[Hashable, _Facts] = {}
+
+    def item(self, where: str, default_id: str, cells: Mapping[str, Any], slots: Mapping[str, str]) -> _Item:
+        """Return the row, checked; the DatasetError of a bad cell lacks file and line, which the caller knows."""
+        text, pronoun = as_text("text", cells["text"]), sys.intern(lowered(as_text("pronoun", cells["pronoun"])))
+        places = find_pronoun(text, pronoun)
+        if not places:
+            whole = word_around(text, pronoun)
+            part = f" as a word of its own: it is a part of {whole!r}" if whole and len(whole) < LONGEST_WORD else ""
+            raise DatasetError(f"pronoun {pronoun!r} is not in the sentence{part}")
+        gender, form, kind, listed, gold, answerable, stereotype, groups = self._facts(cells, pronoun)
+        # In order of mention, as in the other datasets, where all are mentioned: `position` and the signed UCerF go by
+        # it.
+        starts = [_first_mention(text, candidate) for candidate in listed]
+        order = sorted(range(len(listed)), key=starts.__getitem__) if min(starts) >= 0 else [*range(len(listed))]
+        return _Item(
+            where=where,
+            id=as_label("id", cells.get("id")) or f"{default_id}{cells.get('variant', '')}",
+            text=text,
+            pronoun=pronoun,
+            gender=gender,
+            form=form,
+            candidates=tuple([listed[index] for index in order]),
+            gold=None if gold is None else order.index(gold),
+            answerable=answerable,
+            stereotype=None if stereotype is None else order.index(stereotype),
+            kind=kind or ("type2" if answerable else "type1"),
+            pair=as_label("pair", cells.get("pair")),
+            unmentioned=tuple([name for name, start in zip(listed, starts, strict=True) if start < 0]),
+            place=places[0],
+            groups=groups,
+            slots=slots,
+        )
+
+    def _facts(self, cells: Mapping[str, Any], pronoun: str) -> _Facts:
+        read = [cells.get(name) for name in self._names]
+        # By type too: True is 1 to Python, and not to us.
+        key = (pronoun, *read, *map(type, read))
+        try:
+            facts = self._known.get(key)
+        except TypeError:  # a list of candidates
+            return _facts(cells, pronoun, self._used)
+        if facts is None:
+            facts = _facts(cells, pronoun, self._used)
+            if len(self._known) < MOST_REMEMBERED:
+                self._known[key] = facts
+        return facts
+
+
+def _facts(cells: Mapping[str, Any], pronoun: str, used: Columns) -> _Facts:
+    """Return what the cells of a row say besides its sentence and its names."""
     gender = as_label("group", cells.get("group")).lower() or gender_of(pronoun) or group_of(pronoun)
     if not gender:
         raise DatasetError(f"pronoun {pronoun!r} is not known; add a column 'group' that says whom it refers to")
@@ -146,27 +207,8 @@ def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns, 
     stereotype = as_stereotype(cells.get("stereotype"), listed, gold)
     if stereotype is None:
         stereotype = occupations.stereotyped(listed, gender)
-    # In order of mention, as in the other datasets, where all are mentioned: `position` and the signed UCerF go by it.
-    starts = [_first_mention(text, candidate) for candidate in listed]
-    order = sorted(range(len(listed)), key=lambda index: starts[index]) if min(starts) >= 0 else [*range(len(listed))]
-    return _Item(
-        where=where,
-        id=as_label("id", cells.get("id")) or f"{default_id}{cells.get('variant', '')}",
-        text=text,
-        pronoun=pronoun,
-        gender=gender,
-        form=form,
-        candidates=tuple(listed[index] for index in order),
-        gold=None if gold is None else order.index(gold),
-        answerable=answerable,
-        stereotype=None if stereotype is None else order.index(stereotype),
-        kind=kind or ("type2" if answerable else "type1"),
-        pair=as_label("pair", cells.get("pair")),
-        unmentioned=tuple(name for name, start in zip(listed, starts, strict=True) if start < 0),
-        place=places[0],
-        groups={group: as_label(group, cells.get(f"group:{group}")) for group in used.groups},
-        slots=slots,
-    )
+    groups = {group: as_label(group, cells.get(f"group:{group}")) for group in used.groups}
+    return _Facts(gender, form, kind, listed, gold, answerable, stereotype, groups)
 
 
 def _first_mention(text: str, candidate: str) -> int:
@@ -267,16 +309,16 @@ class _Shared:
 
     def slots(self, item: _Item) -> Mapping[str, str]:
         """Return the words that a question about an item may quote."""
-        named = {"named": "yes"} if item.named else {}
-        key = (item.pronoun, item.named, *item.slots.items())
+        # Whether the people have names, so that the question takes no article.
+        named = {"named": "yes"} if are_names(item.text, item.candidates) else {}
+        key = (item.pronoun, bool(named), *item.slots.items())
         return self._once(key, lambda: {**item.slots, "pronoun": item.pronoun, **named})
 
     def _once(self, key: Hashable, made: Callable[[], Mapping[str, str]]) -> Mapping[str, str]:
         mapping = self._known.get(key)
         if mapping is None:
             mapping = made()
-            # Where every row has groups of its own, remembering them all would only cost memory.
-            if len(self._known) < 2**16:
+            if len(self._known) < MOST_REMEMBERED:
                 self._known[key] = mapping
         return mapping
 

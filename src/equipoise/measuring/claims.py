@@ -16,6 +16,7 @@ import numpy as np
 from ..records import Floats, Integers, Measurement, Strings, group_label, parse_group
 from ..stats.separation import separations
 from ..stats.signs import sign_tests
+from ..uncertainty import PERPLEXITY
 from .cells import by_value
 from .group_pairs import GroupPair, are_compared, compared_column, group_pairs
 from .identity_claims import Claim, Name, identity_claims, side_units
@@ -137,7 +138,7 @@ def _units(columns: Columns, contrast: Contrast, rows: Integers, clusters: Integ
 
 def _pair_claims(items: Items, plan: Plan, kind: str, rows: Integers, pairs: Sequence[GroupPair]) -> Iterator[Claim]:
     """Yield the difference of every two groups by name."""
-    columns = items.columns(plan.estimators[0])
+    columns = items.columns(PERPLEXITY)  # as the differences are measured
     size = int(items.clusters.max(initial=-1)) + 1
     for metric in plan.metrics:
         # A ratio is not a sum over clusters. Nothing says that it differs: the difference of probabilities does.

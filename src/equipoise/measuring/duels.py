@@ -20,13 +20,14 @@ def improvement(outcomes: Outcomes, goal: Goal) -> Units | None:
     sides = _sides(outcomes, goal)
     if sides is None:
         return None
-    (_, mine), (_, theirs) = sides
-    if len(mine) != 1 or len(theirs) != 1 or not np.array_equal(mine[0].counts, theirs[0].counts):
-        reason = "it is not a mean over the same sentences in both runs"
-        raise EquipoiseError(f"{goal.requirement.text}: {goal.metric.name} cannot be compared: {reason}")
-    width = mine[0].bounds[1] - mine[0].bounds[0]
-    sums = _sign(goal) * (mine[0].sums - theirs[0].sums)
-    return replace(mine[0], sums=sums, bounds=(-width, width))
+    both = [units for _, units in sides]
+    if [len(units) for units in both] == [1, 1]:
+        (mine,), (theirs,) = both
+        if np.array_equal(mine.counts, theirs.counts):
+            width = mine.bounds[1] - mine.bounds[0]
+            return replace(mine, sums=_sign(goal) * (mine.sums - theirs.sums), bounds=(-width, width))
+    reason = "it is not a mean over the same sentences in both runs"
+    raise EquipoiseError(f"{goal.requirement.text}: {goal.metric.name} cannot be compared: {reason}")
 
 
 def final_improvement(outcomes: Outcomes, goal: Goal, plan: Plan) -> Estimate | None:

@@ -44,11 +44,13 @@ def identity_claims(items: Items) -> Iterator[Claim]:
                 yield Claim(name, units)
 
 
-def side_units(values: Floats, shares: Floats, clusters: Integers, sides: Sides) -> Floats | None:
+def side_units(
+    values: Floats, shares: Floats, clusters: Integers, sides: Sides, size: int | None = None
+) -> Floats | None:
     """Return what each cluster adds to a sum of means over some rows, each with its sign; None where one is empty.
 
-    `shares` say what each row counts. Values are taken around a common centre, so that a cluster which has one side
-    only adds nothing where the sides are alike.
+    `shares` say what each row counts, `size` how many clusters there are, also beyond these rows. Values are taken
+    around a common centre, so that a cluster which has one side only adds nothing where the sides are alike.
     """
     known = ~np.isnan(values)
     counted = [(known & inside, sign) for inside, sign in sides]
@@ -57,7 +59,7 @@ def side_units(values: Floats, shares: Floats, clusters: Integers, sides: Sides)
     several = len(counted) > 1
     together = np.any([inside for inside, _ in counted], axis=0)
     centre = float(np.average(values[together], weights=shares[together])) if several else 0.0
-    units = np.zeros(int(clusters.max(initial=-1)) + 1)
+    units = np.zeros(int(clusters.max(initial=-1)) + 1 if size is None else size)
     for inside, sign in counted:
         weighted = shares[inside] * (values[inside] - centre)
         units += sign * np.bincount(clusters[inside], weighted, len(units)) / float(shares[inside].sum())
@@ -97,20 +99,22 @@ def _apart(sentences: MarkedType) -> Iterator[Claim]:
     inside[sentences.rows] = True
     inside &= (ways != NONE) & (privilege != NEUTRAL)
     confidence = _confidence(sentences)
+    size = int(sentences.items.clusters.max(initial=-1)) + 1
     for way, name in sorted(set(zip(ways[inside].tolist(), attribute[inside].tolist(), strict=True))):
-        among = inside & (ways == way) & (attribute == name)
-        genders, markers = (list(_against_others(group, among)) for group in (gender, marker))
+        rows = np.flatnonzero(inside & (ways == way) & (attribute == name))
+        genders, markers = (list(_against_others(group[rows])) for group in (gender, marker))
         sides = [*genders, *markers, *(_crossed(first, second) for first in genders for second in markers)]
-        units = [row for side in sides if (row := side_units(*confidence, side)) is not None]
+        chosen = [column[rows] for column in confidence]
+        units = [row for side in sides if (row := side_units(*chosen, side, size)) is not None]
         if units:
             yield Claim(_name("confidence_disparity", sentences, way, attribute=name), np.stack(units))
 
 
-def _against_others(group: Strings, among: Booleans) -> Iterator[Sides]:
+def _against_others(group: Strings) -> Iterator[Sides]:
     """Yield each value of a group against the others; of two values the first only."""
-    values = sorted(set(group[among].tolist()))
+    values = sorted(set(group.tolist()))
     for value in values if len(values) > 2 else values[: len(values) - 1]:
-        yield [(among & (group == value), 1.0), (among & (group != value), -1.0)]
+        yield [(group == value, 1.0), (group != value, -1.0)]
 
 
 def _crossed(first: Sides, second: Sides) -> Sides:

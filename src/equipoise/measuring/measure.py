@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import cores
 from ..metrics import Metric
 from ..metrics.columns import COLUMNS
 from ..metrics.sides import with_predictions
@@ -34,12 +35,15 @@ from ..records import (
 )
 from ..stats import bootstrap
 from ..stats.paired import corrected
-from ..stats.resampling import Precision, Statistic, evaluate
+from ..stats.resampling import Chunks, Precision, Statistic, evaluate
 from ..uncertainty import PERPLEXITY, Estimator
 from .cells import Cell, cells, group_keys, with_intersections
 from .evidence import Evidence, possible_estimate
 from .items import Items, suffix
 from .stopping import Sample
+
+BLOCK = 500
+"""How many points are estimated together. It does not depend on the number of cores: sums round as their block does."""
 
 
 @dataclass(frozen=True)
@@ -171,22 +175,34 @@ def measure(items: Items, plan: Plan, key: RunKey) -> tuple[list[Measurement], l
 
 def estimates(points: Sequence[Point], items: Items, plan: Plan, sample: Sample | None = None) -> list[Measured]:
     """Return the estimates of the points: over the variants and, where there are several, of each."""
-    named = [list(named_values(point)) for point in points]
     drawn_as, k = sample or Sample(), items.outcomes.k
-    evidence = [list(_evidence(point, names, k, plan, drawn_as)) for point, names in zip(points, named, strict=True)]
+    blocks = [points[start : start + BLOCK] for start in range(0, len(points), BLOCK)]
+    drawn = _weights(points, plan) if len(blocks) > 1 else {}
+    several = cores.shared_out(lambda block: _block_estimates(block, k, plan, drawn_as, drawn), blocks)
+    found = iter([estimate for block in several for estimate in block])
+    named = [(point.job, value.parts) for point in points for value in named_values(point)]
+    return with_families([Measured(job.metric, job.name, parts, next(found)) for job, parts in named])
+
+
+def _block_estimates(
+    points: Sequence[Point], k: int, plan: Plan, sample: Sample, drawn: Mapping[int, Chunks]
+) -> list[Estimate]:
+    """Return the estimate of each named value of some points."""
+    named = [list(named_values(point)) for point in points]
+    evidence = [list(_evidence(point, names, k, plan, sample)) for point, names in zip(points, named, strict=True)]
     needy = [point for point, several in zip(points, evidence, strict=True) if any(e.needs_resamples for e in several)]
-    samples = dict(zip(map(id, needy), _samples(needy, plan), strict=True))
-    measured = []
+    samples = dict(zip(map(id, needy), _samples(needy, plan, drawn), strict=True))
+    estimated = []
     for point, values, several in zip(points, named, evidence, strict=True):
-        for number, (parts, value, variants, rows) in enumerate(values):
+        for number, (_, value, variants, rows) in enumerate(values):
             estimate = point.possible or Estimate.alone(value, level=plan.level, n=0, method="value alone")
             if several:
-                drawn = samples.get(id(point))
-                estimate = several[number].estimate(None if drawn is None else _mean(drawn[variants]))
+                resampled = samples.get(id(point))
+                estimate = several[number].estimate(None if resampled is None else _mean(resampled[variants]))
             if not point.job.marked:  # of marked sentences the evidence has counted the base sentences
                 estimate = replace(estimate, n=point.job.units(rows))
-            measured.append(Measured(point.job.metric, point.job.name, parts, estimate))
-    return with_families(measured)
+            estimated.append(estimate)
+    return estimated
 
 
 def _mean(variants: Sequence[Any]) -> Any:
@@ -268,15 +284,26 @@ def _applicable(cell: Cell, job: Job) -> dict[str, Integers]:
     return {variant: rows if applies[variant].all() else rows[applies[variant]] for variant, rows in cell.rows.items()}
 
 
-def _samples(points: Sequence[Point], plan: Plan) -> list[list[Floats]]:
-    """Return the resampled values of each point, by variant."""
+def _weights(points: Sequence[Point], plan: Plan) -> dict[int, Chunks]:
+    """Return the weights of the clusters of all points, by their number, drawn once where they fit into memory."""
+    if not plan.intervals:
+        return {}
+    counts = {point.job.population.clusters for point in points}
+    return {
+        count: bootstrap.held(bootstrap.weight_chunks(count, resamples=plan.resamples, seed=plan.seed))
+        for count in counts
+    }
+
+
+def _samples(points: Sequence[Point], plan: Plan, drawn: Mapping[int, Chunks]) -> list[list[Floats]]:
+    """Return the resampled values of each point, by variant; `drawn` are weights that are known already."""
     # The same number of clusters is resampled in the same way.
     alike: dict[tuple[int, Precision], list[int]] = {}
     for number, point in enumerate(points):
         alike.setdefault((point.job.population.clusters, point.job.population.precision), []).append(number)
     samples: list[list[Floats]] = [[] for _ in points]
     for (clusters, precision), numbers in alike.items():
-        chunks = bootstrap.weight_chunks(clusters, resamples=plan.resamples, seed=plan.seed)
+        chunks = drawn.get(clusters) or bootstrap.weight_chunks(clusters, resamples=plan.resamples, seed=plan.seed)
         statistics = [statistic for number in numbers for statistic in points[number].statistics(signed=True)]
         values = iter(evaluate(statistics, chunks, precision))
         for number in numbers:

@@ -42,7 +42,8 @@ def radius_of(panels: Sequence[Panel], width: float) -> tuple[float, int]:
     Names are parted only where the panels would else be too small to be read.
     """
     for letters in RIM_LETTERS:
-        radius = min((width / 2 - room) / aside - RIM for room, aside in _rooms(panels, letters))
+        # Without a name aside, as of two names, there is room for the largest.
+        radius = min(((width / 2 - room) / aside - RIM for room, aside in _rooms(panels, letters)), default=RADII[1])
         if radius >= RADII[0]:
             break
     return min(max(radius, RADII[0] / 2), RADII[1]), letters
@@ -50,7 +51,8 @@ def radius_of(panels: Sequence[Panel], width: float) -> tuple[float, int]:
 
 def whole_names_width(panels: Sequence[Panel]) -> float:
     """Return the least width of each of these polar panels with which it can be read and no name is parted."""
-    return max(2 * (room + (RADII[0] + RIM) * aside) for room, aside in _rooms(panels, RIM_LETTERS[0]))
+    least = 2 * (RADII[0] + RIM)
+    return max((2 * room + least * aside for room, aside in _rooms(panels, RIM_LETTERS[0])), default=least)
 
 
 def _rooms(panels: Sequence[Panel], letters: int) -> Iterator[Point]:
@@ -104,7 +106,7 @@ def rim_places(panel: Panel, middle: Point, radius: float, letters: int) -> Iter
         sides[side].append((away * abs(aside), 0.3 - reach * up - (len(words) - 1) * (1 + up) / 2, words))
     for side, anchor in ((-1, "end"), (0, "middle"), (1, "start")):
         blocks = sorted(sides[side], key=lambda block: block[1])
-        for x, y, words in _apart(blocks, sides[0], away) if side else blocks:
+        for x, y, words in _apart(blocks, sides[0], away) if side and blocks else blocks:
             at = middle[0] + side * x, middle[1] + y
             yield from ((at[0], at[1] + number, anchor, word) for number, word in enumerate(words))
 

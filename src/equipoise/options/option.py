@@ -150,8 +150,6 @@ class Option:
 
     def _inside(self, value: Any) -> bool:
         """Return whether a value is within the bounds, if there are any; what is not a number is not."""
-        if self.least is self.above is self.below is None:
-            return True
         inside = (self.least is None or value >= self.least) and (self.above is None or value > self.above)
         return inside and (self.below is None or value < self.below)
 
@@ -186,8 +184,7 @@ def hint(name: str, known: Iterable[str]) -> str:
     if now:
         now = now.replace("_", "-") if now not in names else now
         return f"; it is now {now!r}"
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return "".join(f"; did you mean {close!r}?" for close in difflib.get_close_matches(name, names, n=1))
 
 
 def check_arguments(choices: Iterable[str], taker: type[Options], *others: str) -> None:

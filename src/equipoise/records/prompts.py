@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from json.encoder import encode_basestring
 from typing import NamedTuple
@@ -64,9 +65,15 @@ class Prompt:
         """Return the content address of this question to the engine of that identity: the hash of both as JSON."""
         quoted, asked = encode_basestring, self.context
         context = quoted(asked) if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
-        apart = f', "{NESTED}"' if is_nested(self.continuations) else ""
-        content = f"[{quoted(identity)}, {context}, [{', '.join(map(quoted, self.continuations))}]{apart}]"
+        content = f"[{quoted(identity)}, {context}, {_written(tuple(self.continuations))}]"
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@lru_cache(maxsize=4096)
+def _written(continuations: tuple[str, ...]) -> str:
+    """Return the end of the JSON of prompts with these continuations, which many have."""
+    apart = f', "{NESTED}"' if is_nested(continuations) else ""
+    return f"[{', '.join(map(encode_basestring, continuations))}]{apart}"
 
 
 def is_nested(texts: Sequence[str]) -> bool:

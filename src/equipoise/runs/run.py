@@ -30,7 +30,7 @@ class Held:
     read before, as they are: unpacked they take many times the memory.
     """
 
-    tables: dict[str, pd.DataFrame | Rows]
+    tables: dict[str, pd.DataFrame | Rows | bytes]
     outcomes: Mapping[tuple[str, str], Outcomes]
     measurements: Sequence[Measurement]
     texts: Sequence[tuple[Context, str]] | None = None

@@ -63,6 +63,13 @@ def weight_chunks(clusters: int, *, resamples: int, seed: int) -> Chunks:
     return chunks
 
 
+def held(chunks: Chunks) -> Chunks:
+    """Return chunks that are drawn once, now, if there is only one; more of them are drawn anew each time."""
+    drawing = chunks()
+    first = next(drawing)
+    return chunks if next(drawing, None) is not None else lambda: iter([first])
+
+
 UNDEFINED = "no interval: undefined in most resamples"
 FEW_UNITS = 200
 """With fewer units a percentile interval is widened: it would hold the truth a little less often than it says."""

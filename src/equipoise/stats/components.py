@@ -85,7 +85,7 @@ def components(table: Table, *, level: float = 0.95, draws: int = 2000, seed: in
     totals = _positive_sum(variances), _positive_sum(variations)
     rows = []
     for subset in table.subsets:
-        n = table.sizes[subset[0]] if len(subset) == 1 else int(np.prod([table.sizes[name] for name in subset]))
+        n = int(np.prod([table.sizes[name] for name in subset]))
         shares = np.maximum(variances[subset], 0) / totals[0], np.maximum(variations[subset], 0) / totals[1]
         variance = _estimate(variances[subset], variations[subset], level, n)
         rows.append(Component(CROSS.join(subset), variance, _estimate(*shares, level, n)))

@@ -151,12 +151,10 @@ def _estimate(contest: Contest, resampled: Floats, trial: Trial) -> Estimate:
         return replace(few, value=value, low=min(few.low, value), high=max(few.high, value))
     if bounded.has_width(*drawn.ends, 2 * width) and clusters >= bounded.ENOUGH_UNITS:
         return drawn
-    if not math.isfinite(width) and jackknife.FEWEST <= clusters < bounded.ENOUGH_UNITS:
+    if jackknife.FEWEST <= clusters < bounded.ENOUGH_UNITS:
         return _left_out(contest, present, level)
     if not math.isfinite(width):
         return Estimate.alone(value, level=level, n=clusters, method="no interval: too few clusters")
-    if jackknife.FEWEST <= clusters < bounded.ENOUGH_UNITS:
-        return _left_out(contest, present, level)
     radius = bounded.hoeffding_radius([clusters, clusters], width, level=level)
     return Estimate.around(value, radius, (-width, width), level=level, n=clusters, method=bounded.HOEFFDING)
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import cores
 from ..records import Floats, Integers, UndefinedMetric
 
 CHUNK_BYTES = 128 * 2**20
@@ -215,8 +216,9 @@ def evaluate(statistics: Sequence[Statistic], chunks: Chunks, precision: Precisi
     values: list[Floats | None] = [None] * len(different)
     clusters = _cluster_count(different)
     start = 0
-    while start < len(different):
-        start = _wave(different, start, values, chunks, (clusters, precision))
+    with cores.one_thread():
+        while start < len(different):
+            start = _wave(different, start, values, chunks, (clusters, precision))
     return [value for place in place_of if (value := values[place]) is not None]
 
 

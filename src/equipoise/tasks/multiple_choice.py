@@ -118,8 +118,8 @@ def asked_order(cluster_id: str, variant: str, options: int, slots: Mapping[str,
     Empty where the variant names no seed.
     """
     given = [int(option) for option in slots.get("option_order", "").split()]
-    seeds = [part.removeprefix("seed=") for part in variant.split(",") if part.startswith("seed=")]
-    return given or (option_order(cluster_id, int(seeds[0]), options) if seeds else [])
+    named = dict(part.partition("=")[::2] for part in variant.split(","))
+    return given or (option_order(cluster_id, int(named["seed"]), options) if "seed" in named else [])
 
 
 def option_order(cluster_id: str, seed: int, options: int) -> list[int]:

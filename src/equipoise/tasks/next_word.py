@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,10 +62,9 @@ class NextWord:
     def prompts(self, example: Example) -> list[Prompt]:
         """Return the question in each wording and, for pmi, the same continuations without the sentence."""
         quote = example.slots.get("quote", "")  # answers in quotation marks, as discrim-eval asks for
-        continuations = (
-            *(f"{space_before(candidate)}{quote}{candidate}" for candidate in example.candidates),
-            *marked_forms(example).values(),
-        )
+        continuations = _named(example.candidates, quote)
+        if marked := marked_forms(example):
+            continuations = (*continuations, *marked.values())
         wordings = wordings_for(example, self.questions)
         prompts = [
             Prompt(example.id, self.name, variant, self._context(example, variant, wording), continuations)
@@ -108,6 +108,12 @@ class NextWord:
             logprobs_with_marker=with_marker,
             limits=_limits(asked, chosen_scores, logprobs.shape[1], marked=with_marker is not None),
         )
+
+
+@lru_cache(maxsize=4096)
+def _named(candidates: tuple[str, ...], quote: str) -> tuple[str, ...]:
+    """Return how each candidate continues the question; equal ones are one object, which a million prompts share."""
+    return tuple([f"{space_before(candidate)}{quote}{candidate}" for candidate in candidates])
 
 
 def marked_forms(example: Example) -> dict[int, str]:
@@ -154,6 +160,6 @@ def _logprobs_with_marker(examples: Sequence[Example], logprobs: Floats, scores:
             places += form
             further += score.logprobs[len(example.candidates) :]
     # "nurse" and "young nurse" exclude each other as the next words: their probabilities add up.
-    marked = np.array(rows), np.array(places)
+    marked = rows, places
     total[marked] = np.logaddexp(total[marked], further)
     return np.minimum(total, 0.0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +31,9 @@ NOTHING = 65535
 """In place of a number that a case does not have."""
 
 NO_FATE = 255
+MANY_ITEMS = 50_000
 D_SCALE = 10_000
+_PRONOUN = re.compile(r'"pronoun": "([^"\\]*)"')
 FEW_VALUES = 60
 """A group with more values than this is not a filter (its values can be searched for)."""
 
@@ -43,6 +46,11 @@ def case_section(run: Run) -> Section:
         " dots and rows of the charts above open their cases here."
     )
     return Section("Every case", id="cases", label="Cases", intro=intro, layout="cases")
+
+
+def are_many(run: Run) -> bool:
+    """Return whether packing the cases takes long enough for a core of its own: a second or more."""
+    return sum(len(part.items) for part in run.parts) >= MANY_ITEMS
 
 
 def pack(run: Run, *, sentences: bool = True) -> str:
@@ -108,7 +116,7 @@ def _part_columns(part: Part) -> _Cases:
     keys = items["set_id"].astype(str) + "\0" + items["variant"].fillna("").astype(str)
     numbers = pd.factorize(keys)[0]
     slots, kinds = pd.factorize(asked["slots"])
-    pronouns = np.array([json.loads(kind).get("pronoun", "") for kind in kinds], dtype=object)
+    pronouns = np.array([_pronoun(kind) for kind in np.asarray(kinds, dtype=object).tolist()], dtype=object)
     items = items.assign(
         k=outcomes.k,
         # A cloze asks for the word itself: what it is in the sentence that is shown says nothing.
@@ -137,6 +145,12 @@ def _part_columns(part: Part) -> _Cases:
     fate = pd.Series(fates, index=keys.iloc[firsts])
     sets["fate"] = fate[~fate.index.duplicated()].reindex(wanted).fillna(NO_FATE).to_numpy()
     return _Cases(sets, items, outcomes.probs[order], outcomes.logprobs[order])
+
+
+def _pronoun(slots: str) -> str:
+    """Return the pronoun among the slots of an example; a run may have a hundred thousand kinds of slots."""
+    found = _PRONOUN.findall(slots)
+    return str(found[0] if len(found) == 1 else json.loads(slots).get("pronoun", ""))
 
 
 def _asked(part: Part) -> pd.DataFrame:
@@ -202,7 +216,7 @@ def _coded(values: pd.Series) -> tuple[NDArray[Any], list[str]]:
     """Return the values as numbers of a list of names, in as few bytes as that takes."""
     codes, names = pd.factorize(values.fillna("").astype(str))
     size = np.uint8 if len(names) < 2**8 else np.uint16 if len(names) < 2**16 else np.uint32
-    return codes.astype(size), [str(name) for name in names]
+    return codes.astype(size), np.asarray(names, dtype=object).tolist()
 
 
 def _texts(values: pd.Series) -> tuple[NDArray[Any], list[str]]:
@@ -212,8 +226,9 @@ def _texts(values: pd.Series) -> tuple[NDArray[Any], list[str]]:
     back 32 kB, and a full-size run of a few hundred variants a sentence is a fifth as large.
     """
     codes, texts = pd.factorize(values.fillna("").astype(str))
-    names = [str(name) for name in texts]
-    order = np.array(sorted(range(len(names)), key=lambda number: names[number][::-1]), dtype=np.int64)
+    names = np.asarray(texts, dtype=object).tolist()
+    turned = [name[::-1] for name in names]
+    order = np.array(sorted(range(len(names)), key=turned.__getitem__), dtype=np.int64)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return np.diff(place[codes], prepend=0).astype(np.int32), [names[number] for number in order]

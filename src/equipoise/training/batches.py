@@ -125,7 +125,7 @@ def _logits(model: Any, sources: Tensor, **inputs: Any) -> Tensor:
 
     hook = head.register_forward_pre_hook(select)
     try:
-        logits: Tensor = model(**inputs).logits[0]
+        logits: Tensor = model(**inputs).logits.squeeze(0)
         return logits
     finally:
         hook.remove()

@@ -80,7 +80,7 @@ def _flips(measured: Measurements, kind: str, words: Words) -> Iterator[Finding]
         text += f" ({rate:%})" if measured.spread("flip_rate", rate.group) is None else ""
         yield Finding(f"{text}.", [rate], "flips", kind, claim=None if bias is None else False)
         return
-    text += f": {', '.join(parts)}"
+    text += f": {', '.join(parts)}" if parts else ""
     size = absolute(bias) if is_shown(bias) else bias.estimate
     apart = f"{size:points}".replace(" points", " points apart", 1)
     text += f", {apart}." if is_shown(bias) else f". No direction is detected ({apart})."

@@ -66,9 +66,7 @@ def with_bar(page: str | bytes, links: Sequence[tuple[str, str]]) -> bytes:
 
 def list_page(entries: Iterable[Entry], **more: Any) -> str:
     """Return the list of runs."""
-    several = list(entries)
-    running = sum(entry.state == RUNNING for entry in several)
-    return _page("list.html", "Runs", entries=several, running=running, **more)
+    return _page("list.html", "Runs", entries=list(entries), **more)
 
 
 def going_page(entry: Entry, seen: int) -> str:
@@ -77,9 +75,9 @@ def going_page(entry: Entry, seen: int) -> str:
     return _page("going.html", entry.model, entry=entry, entries=[entry], **more)
 
 
-def rows_of(entry: Entry, **more: Any) -> str:
+def rows_of(entry: Entry) -> str:
     """Return the rows of the list that belong to one run."""
-    macros: Any = _environment().get_template("rows.html").make_module(more)
+    macros: Any = _environment().get_template("rows.html").make_module()
     return str(macros.rows_of(entry))
 
 

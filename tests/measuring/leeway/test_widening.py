@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_texts import assert_kept
 from served_coverage import KEY, SHOWN, WORLDS, covered, outcomes_of, outside, plan_of, sampled, seen, world
 
 from equipoise.measuring.comparing import widened_difference
+from equipoise.measuring.leeway import alternatives, fillings
 from equipoise.measuring.leeway.alternatives import may_be_on_top, thinned, with_counts
-from equipoise.measuring.leeway.widening import Leeway, leeways, widened
+from equipoise.measuring.leeway.widening import Leeway, leeway_sentences, leeways, metrics_by_name, name_of, widened
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.measuring.part import measure_items, measure_part, point_values
 from equipoise.metrics import METRICS
-from equipoise.records import Estimate, Limits, Measurement, Outcomes
+from equipoise.records import ABSENT, Estimate, Limits, Measurement, Outcomes
 
 LEADING = [metric for metric in METRICS.values() if metric.leading]
 PLAN = Plan(LEADING, by=(), resamples=30)
@@ -208,3 +211,144 @@ def test_one_group_may_be_at_one_end_and_the_other_at_the_other() -> None:
     assert ends["flip_rate"] == pytest.approx((0.0, 1.0))
     assert ends["accuracy"] == pytest.approx((0.0, 1.0))
     assert ends["certainty_gap"][0] < -0.3 and ends["certainty_gap"][1] > 0.3
+
+
+def digest(array: np.ndarray) -> float:
+    """Return one number for an array, which moves where a value or its place does."""
+    flat = np.nan_to_num(np.asarray(array, dtype=float).ravel(), nan=7.0, neginf=-50.0)
+    return float(flat @ (1 + np.arange(flat.size) % 11))
+
+
+def numbers(several: Iterable[Outcomes]) -> list[list[float]]:
+    return [[digest(filled.probs), digest(filled.logprobs)] for filled in several]
+
+
+def uneven(outcomes: Outcomes) -> Outcomes:
+    """Return the items in sets of three, two and one, with occupations, and some without a label or a stereotype."""
+    number = np.arange(len(outcomes))
+    sets = np.array([f"s{n // 6}{'aaabbc'[n % 6]}" for n in number], dtype=object)
+    jobs = np.array([("cook", "guard", "")[n % 3] for n in number], dtype=object)
+    return replace(
+        outcomes,
+        set_id=sets,
+        cluster_id=sets,
+        gold=np.where(number % 5 == 0, ABSENT, outcomes.gold),
+        stereotype=np.where(number % 4 == 0, ABSENT, outcomes.stereotype),
+        answerable=number % 3 > 0,
+        groups={**outcomes.groups, "occupation": jobs},
+    )
+
+
+@pytest.mark.parametrize("name", ["limits", "samples"])
+def test_everything_that_is_tried_of_limits_and_of_samples_is_kept(name: str) -> None:
+    rng = np.random.default_rng(5)
+    raw = seen("unsure", 9, 2, rng)[0] if name == "limits" else sampled("nearly even", 9, 10, rng)
+    made = {}
+    for shape, outcomes in (("pairs", raw), ("uneven", uneven(raw))):
+        limits = outcomes.limits
+        assert limits is not None
+        items = measured_items(outcomes, PLAN)
+        if name == "limits":
+            every = alternatives.bounded_alternatives(outcomes, limits)
+            made[f"{shape}, shared"] = numbers(alternatives.shared(outcomes, limits, items.members))
+        else:
+            every = alternatives.sampled_alternatives(outcomes, limits)
+            alike, chosen = alternatives.pooled(outcomes, limits, items.members)
+            made[f"{shape}, pooled"] = [*numbers([alike]), chosen.astype(int)]
+            made[f"{shape}, halves"] = numbers(thinned(outcomes, limits, seed=2))[:3]
+            made[f"{shape}, missed"] = alternatives.missed(limits, outcomes.k)
+        made[f"{shape}, alternatives"] = [len(every.probs), digest(every.probs), digest(every.logprobs)]
+        made[f"{shape}, choices"] = [digest(choice) for choice in fillings._choices(every, items, ["occupation"])]
+        made[f"{shape}, filled"] = sum(1 for _ in fillings.fillings(every, items, ["occupation"]))
+        made[f"{shape}, undecided"] = alternatives.undecided(outcomes).astype(int)
+        made[f"{shape}, reach"] = {" ".join(key): tuple(leeway) for key, leeway in reach_of(outcomes).items()}
+    assert_kept(f"measured/tried-{name}", made)
+
+
+def test_markers_have_limits_of_their_own_or_those_of_the_answer() -> None:
+    outcomes, _ = seen("unsure", 4, 2, np.random.default_rng(1))
+    marked = replace(outcomes, logprobs_with_marker=outcomes.logprobs * 0.9)
+    limits = outcomes.limits
+    assert limits is not None and limits.low is not None and limits.high is not None
+    own = Limits(limits.low, limits.high, low_with_marker=limits.low * 0.5, high_with_marker=limits.high)
+    half = Limits(limits.low, limits.high, low_with_marker=limits.low * 0.5)
+    upper = Limits(limits.low, limits.high, high_with_marker=limits.high)
+    tables = [alternatives.bounded_alternatives(marked, chosen).with_marker for chosen in (limits, own, half, upper)]
+    assert tables[0] is not None and tables[1] is not None and tables[2] is not None
+    assert tables[3] is not None and np.array_equal(tables[0], tables[3])
+    assert np.array_equal(tables[0], tables[2]) and not np.array_equal(tables[0], tables[1])
+    assert np.array_equal(tables[0][0], marked.logprobs_with_marker)
+    filled = alternatives.bounded_alternatives(marked, own).fill(np.ones(len(outcomes), dtype=np.int64))
+    assert np.array_equal(filled.logprobs_with_marker, tables[1][1]) and filled.limits is None
+    plain = alternatives.bounded_alternatives(outcomes, limits)
+    assert (
+        plain.with_marker is None and plain.fill(np.zeros(len(outcomes), dtype=np.int64)).logprobs_with_marker is None
+    )
+
+
+def test_counts_with_and_without_markers_are_shares_with_a_little_added() -> None:
+    outcomes = sampled("unsure", 2, 9, np.random.default_rng(3))
+    assert outcomes.limits is not None and outcomes.limits.counts is not None
+    counts = outcomes.limits.counts
+    again = with_counts(outcomes, counts)
+    assert again.probs == pytest.approx(outcomes.probs) and again.logprobs_with_marker is None
+    marked = replace(outcomes, logprobs_with_marker=outcomes.logprobs)
+    without, k = with_counts(marked, counts), outcomes.k
+    assert without.logprobs_with_marker == pytest.approx(without.logprobs)
+    wide = np.concatenate([counts[:, :k], counts[:, :k] + 1, counts[:, k:]], axis=1)
+    both = with_counts(marked, wide)
+    total = np.exp(both.logprobs_with_marker)
+    assert (total > np.exp(both.logprobs)).all() and (both.logprobs_with_marker <= 0).all()
+    assert both.probs.sum(axis=1) == pytest.approx(np.ones(len(counts)))
+
+
+def test_a_candidate_may_be_on_top_up_to_one_in_ten() -> None:
+    counts = np.array([[9, 1, 0], [5, 4, 1], [6, 5, 1]])
+    tails = [[float(may_be_on_top(counts, candidate)[row]) for candidate in range(3)] for row in range(3)]
+    # One of six by chance: 7 of 64 ways; one of seven: 8 of 128.
+    assert tails == [[1, 0, 0], [1, 1, 1], [1, 1, 0]]
+
+
+def test_widened_intervals_keep_to_their_bounds_and_say_why() -> None:
+    plan = Plan([METRICS["accuracy"], METRICS["perplexity"]], by=())
+    metrics = metrics_by_name(plan)
+    box, counts = Limits(low=np.zeros((2, 2)), high=np.ones((2, 2))), Limits(counts=np.full((2, 3), 4))
+
+    def row(metric: str, low: float, high: float, group: str = "all") -> Measurement:
+        return Measurement(metric, "m", "d", "t", group, Estimate(0.5, low, high, 0.95, 9, "b", 0.01, 0.02), "higher")
+
+    rows = [row("accuracy", 0.4, 0.6), row("perplexity", 0.4, 0.6), row("mine", 0.4, 0.6), row("accuracy", math.nan, 1)]
+    made = {}
+    for name, leeway in {
+        "none": Leeway(),
+        "little": Leeway(-0.1, 0.2),
+        "down": Leeway(-0.9, 0.0),
+        "up": Leeway(0.0, 0.9),
+        "all": Leeway(-math.inf, math.inf),
+    }.items():
+        reach = {(measured.metric, measured.group): leeway for measured in rows}
+        for kind, limits in (("limits", box), ("samples", counts), ("nothing", None)):
+            after = widened(rows, reach, limits, metrics)
+            said = list(leeway_sentences(rows[:3], after[:3], limits, metrics))
+            made[f"{name}, {kind}"] = [*([*after] if limits and name != "none" else [after == rows]), *said]
+    assert_kept("measured/widened", made)
+    assert Leeway(-1, 2).plus(Leeway(-3, 5)) == (-4, 7) and Leeway(-1, 2).minus(Leeway(-3, 5)) == (-6, 5)
+    worst = {"gender*land": "male × x", "worst_of": "4", "type": "a"}
+    assert name_of("accuracy", worst) == ("accuracy", "gender*land=,type=a,worst_of=")
+    assert name_of("accuracy", {"gender*land": "x"}) == ("accuracy", "gender*land=x")
+    assert list(leeway_sentences(rows, rows, Limits(), metrics)) == []
+
+
+def test_one_sampled_answer_says_nothing_and_two_say_something() -> None:
+    for samples, everything in ((1, True), (2, False)):
+        outcomes = sampled("unsure", 6, samples, np.random.default_rng(2))
+        assert all((leeway == (-math.inf, math.inf)) == everything for leeway in reach_of(outcomes).values())
+
+
+def test_an_interval_without_ends_stays_as_it_is_and_limits_are_told_before_samples() -> None:
+    endless = Measurement("mine", "m", "d", "t", "all", Estimate(0.5, -math.inf, math.inf, 0.9, 9, "b"), "higher")
+    box = Limits(low=np.zeros((2, 2)), high=np.ones((2, 2)), counts=np.full((2, 3), 4))
+    assert widened([endless], {("mine", "all"): Leeway(-1, 1)}, box, {}) == [endless]
+    (said,) = leeway_sentences([endless], [endless], box, {})
+    known = "2 of 2 items have a candidate whose probability is known within limits only"
+    assert said == f"{known}; no interval of a leading metric is wider for it"

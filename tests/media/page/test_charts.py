@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from sample_charts import EVERY, estimate
+from kept_texts import assert_kept
+from markupsafe import Markup
+from sample_charts import EVERY, ODD, estimate
 
 from equipoise.media.layout import arrange
 from equipoise.media.names import LETTER
+from equipoise.media.page import charts
 from equipoise.media.page.charts import WIDTHS, described, glyph, svg, swatch
-from equipoise.media.page.elements import EM
+from equipoise.media.page.elements import EM, element
 from equipoise.media.palette import shape_of
 from equipoise.records import Estimate
-from equipoise.records.showing import Axis, Chart, Dot, Key, Line, Panel, Square, value_of
+from equipoise.records.showing import Axis, Bar, Chart, Dot, Key, Line, Panel, Square, value_of
 
 NS = "{http://www.w3.org/2000/svg}"
 HOSTILE = '<script>alert(1)</script>"&{{7*7}}'
@@ -163,3 +167,52 @@ def test_what_is_only_bounded_has_an_interval_and_no_dot() -> None:
     chart = Chart("", [Panel([Dot(bounded, 0.0)], Axis("share"), Axis.of_names(["all"]))])
     for drawn in (str(glyph(bounded, (0.0, 1.0))), str(svg(chart))):
         assert "whisker" in drawn and "nan" not in drawn and "<circle" not in drawn
+
+
+def readable(text: str) -> str:
+    """Return a drawing one tag a line, without its style."""
+    plain = re.sub(r"<style>.*?</style>", "<style/>", text, flags=re.DOTALL)
+    return re.sub(r"\n\n+", "\n", re.sub("(?=<)", "\n", plain))
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_drawing_is_as_it_was_kept(name: str) -> None:
+    chart = ODD[name]
+    small = [] if name.startswith("around") else [svg(chart, width="small"), svg(chart, width=30.0, alone=True)]
+    assert_kept(f"drawn/odd/{name.replace(' ', '-')}", *(readable(str(one)) for one in (svg(chart), *small)))
+
+
+def test_every_small_drawing_is_as_it_was_kept() -> None:
+    values = [estimate(0.5), estimate(0.0), estimate(2.0), 0.25, -0.5, Estimate(math.nan, 0.2, 0.6, 0.95, 12, "")]
+    bounds = [(0.0, 1.0), (-1.0, 1.0), (-1.0, 0.0), (0.0, 2.0)]
+    glyphs = [f"{number:.3f} on {ends}: {glyph(number, ends)}" for number in values for ends in bounds]
+    keys = [Key("a", tone, dashed) for tone in (0, 1, 2, 3, "he", "same", "toward") for dashed in (False, True)]
+    swatches = [str(swatch(key, chart)) for key in keys for chart in (EVERY["squares"], EVERY["rows"])]
+    assert_kept("drawn/small", readable("\n".join([*glyphs, *swatches])))
+
+
+def test_at_most_twelve_values_are_read_out() -> None:
+    dots = [Dot(0.1, float(place), label=f"dot {place}") for place in range(13)]
+    text = described(Chart("", [Panel([*dots[:5], Dot(0.2, 0.0), *dots[5:]])]))
+    assert text == "; ".join(f"dot {place} 0.100" for place in range(12)) + "." and described(Chart("", [])) == ""
+    assert described(Chart("", [Panel([Dot(estimate(0.1), estimate(0.2), label="a")])])) == "a 0.200 [0.100, 0.300]."
+    assert described(Chart("", [Panel([Dot(estimate(0.1), 0.2, label="a")])])) == "a 0.100 [0.000, 0.200]."
+
+
+def test_a_drawing_with_links_can_be_reached_and_one_without_is_a_picture() -> None:
+    plain, linked = Dot(0.1, 0.1), Dot(0.1, 0.1, link="#x")
+    for marks, role in (([plain], "img"), ([plain, linked], "group"), ([Bar((0, 1), (0, 1), link="#x")], "group")):
+        assert drawn(Chart("", [Panel(marks)])).get("role") == role
+    assert drawn(Chart("", [Panel([plain]), Panel([linked])])).get("role") == "group"
+    assert drawn(EVERY["squares"]).get("role") == "img"
+
+
+def test_what_a_page_does_not_know_is_an_error() -> None:
+    with pytest.raises(TypeError, match="a page cannot draw 'mark'"):
+        charts.draw("mark", None)  # type: ignore[arg-type]
+
+
+def test_an_element_is_written_with_its_attributes_and_text_is_escaped() -> None:
+    made = element("a", "<b>", Markup("<i/>"), class_="x y", data_case="1 & 2", href=None, width=1.0, x=1.25, n=3)
+    assert made == '<a class="x y" data-case="1 &amp; 2" width="1" x="1.2" n="3">&lt;b&gt;<i/></a>'
+    assert element("br") == "<br/>" and element("p", "") == "<p/>"

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
+from markupsafe import Markup
 from pages import Opened, number_of_cases, values, walked
+from sample_charts import EVERY
+from sample_sections import SECTIONS
 
-from equipoise.media.page.html import draw
+from equipoise import __version__, cores
+from equipoise.media.page import html
+from equipoise.media.page.elements import web_file
+from equipoise.media.page.html import PLACE, Head, draw
+from equipoise.media.palette import style_sheet
 from equipoise.records import Estimate
-from equipoise.records.showing import Cell, Column, Row, Table
+from equipoise.records.showing import Cell, Chart, Column, Finding, Row, Section, Table
 from equipoise.report import run_page, sections, write_run_page
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.tasks.multiple_choice import option_order
+from equipoise.topics import cases
 from equipoise.topics.flips import set_fates
 
 PRINTED_PAGES = 8
@@ -281,6 +293,14 @@ def test_a_page_without_sentences_holds_none(opened: Opened, planted_run: Path, 
     assert number_of_cases(tab) > 0
 
 
+def test_cases_packed_on_another_core_make_the_same_page(planted_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = run_page(Run(planted_run))
+    monkeypatch.setattr(cores, "wanted", lambda: 2)
+    monkeypatch.setattr(cases, "MANY_ITEMS", len(Run(planted_run).outcomes))
+    assert run_page(Run(planted_run)) == alone
+    assert PLACE not in alone
+
+
 def test_the_page_is_the_same_twice_and_never_says_fair(planted_run: Path) -> None:
     page = run_page(Run(planted_run))
     assert page == run_page(Run(planted_run))
@@ -296,3 +316,74 @@ def test_a_crowded_table_breaks_the_lines_of_its_cells(values: int, crowded: boo
     assert ("<table class=many>" in html) == crowded
     # The rank follows its number, not its n.
     assert html.count('0.500 <span class="rank">(1)</span> <span class="interval">[0.400, 0.600]</span>') == values
+
+
+def readable(page: str) -> str:
+    """Return a page without its style, scripts and drawings, one tag a line."""
+    plain = re.sub(r"<(script|style|svg)\b.*?</\1>", "", page, flags=re.DOTALL)
+    return re.sub(r"\n\s*\n+", "\n", re.sub(r"(?<=>)(?=<)", "\n", plain))
+
+
+def test_sections_are_drawn_as_they_were_kept() -> None:
+    assert_kept("media/page", *(readable(str(draw(section, 2))) for section in SECTIONS))
+    head = Head("m <1>", "Audit of", [("Runs", "3")], [("All", "index.html")])
+    whole = readable(html.page(head, SECTIONS, cases=lambda: "packed", left_out="Left out.")).replace(
+        __version__, "VERSION"
+    )
+    assert_kept("media/whole-page", re.sub(r"sha256-[^']*", "sha256-…", whole))
+
+
+def test_a_page_is_called_by_its_tab_or_by_what_it_is() -> None:
+    def title(**more: str) -> str:
+        return re.findall("<title>(.*?)</title>", html.page(Head("m", **more), []))[0]
+
+    assert (title(), title(kicker="Audit of"), title(kicker="Audit of", tab="Tab")) == ("m", "Audit of m", "Tab")
+
+
+def test_only_the_scripts_of_a_page_may_run() -> None:
+    sortable = [Section("", [Table("", (Column("a"),), [], sortable=True)])]
+    for shown, scripts in (([], ("page.js",)), (sortable, ("page.js", "tables.js"))):
+        page, code = html.page(Head("m"), shown), html.code_of(scripts)
+        digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in page and page.count("<script>") == 1 and f"<script>{code}</script>" in page
+    assert html.code_of(("tables.js",)) in html.page(Head("m"), [], scripts=("tables.js",))
+    assert html.style() == f"{web_file('page.css')}\n{style_sheet()}"
+
+
+def test_what_is_shown_is_put_into_runs_of_one_kind() -> None:
+    chart, several, heat = Chart("", []), Chart("", [], layout="multiples"), EVERY["heatmap"]
+    facts, table = Table.of_facts("", []), Table("", (), [])
+    shown = [Finding("a"), Finding("b"), Finding("c", state="note"), chart, several, heat, facts, table, Section("")]
+    runs = [(kind, len(run)) for kind, run in html.alike(shown)]
+    assert runs == [
+        *(("finding", 2), ("note", 1), ("chart", 1), ("several", 2), ("facts", 1), ("table", 1), ("section", 1)),
+    ]
+
+
+@pytest.mark.parametrize(("count", "is_crowded"), [(3, False), (4, True)])
+def test_more_than_three_values_have_no_room_side_by_side(count: int, is_crowded: bool) -> None:
+    value = Estimate(0.5, 0.4, 0.6, 0.95, 9, "")
+    table = Table("", [Column("")] * 5, [Row([None] * 5), Row([value] * count + [None] * (5 - count))])
+    assert html._is_crowded(table) is is_crowded
+
+
+def test_a_panel_of_a_chart_is_a_chart_of_its_own() -> None:
+    chart = EVERY["names"]
+    only = html._only(replace(chart, caption="Words."), chart.panels[1])
+    assert only == replace(chart, panels=[chart.panels[1]], legend=(), title="Long names: metric 1", caption="")
+
+
+def test_a_column_is_sorted_by_its_values() -> None:
+    words, numbers = Column("", words=True), Column("")
+    value = Estimate(0.5, 0.4, 0.6, 0.95, 9, "")
+    assert [html._sort_value(cell, numbers) for cell in (value, Cell(value), 0, 1.5, None, float("nan"), "a")] == [
+        *("0.5", "0.5", "0", "1.5", "", "", ""),
+    ]
+    assert html._sort_value(Cell("a"), words) == "a" and html._sort_value(3, words) == "3"
+
+
+def test_an_estimate_is_told_in_two_parts_and_code_is_marked_once() -> None:
+    value = Estimate(0.5, 0.4, 0.6, 0.95, 9, "")
+    assert html._number(value, ".2f") == "0.50" and html._interval(value, ".1%") == "[40.0%, 60.0%]"
+    assert html._number(value, "points") == "50.0 points"
+    assert html._coded(Markup("a `b` &lt; `c d`")) == "a <code>b</code> &lt; <code>c d</code>"

@@ -6,10 +6,13 @@ import math
 import re
 import xml.etree.ElementTree as ET
 
+from kept_texts import assert_kept
 from sample_charts import heatmap
 
+from equipoise.media.layout import arrange
 from equipoise.media.page.charts import svg
-from equipoise.records.showing import Heat
+from equipoise.media.page.maps import coloured_map, map_data
+from equipoise.records.showing import Axis, Chart, Heat, Panel
 
 NS = "{http://www.w3.org/2000/svg}"
 
@@ -37,3 +40,12 @@ def test_a_map_tells_every_number_and_colours_by_sign() -> None:
     shades = [round(8 * abs(value) / max(map(abs, values[1:]))) for value in values[1:]]
     assert coloured["right"] == sum(value > 0 < shade for value, shade in zip(values[1:], shades, strict=True)) > 0
     assert coloured["wrong"] == sum(value < 0 < shade for value, shade in zip(values[1:], shades, strict=True)) > 0
+
+
+def test_a_map_is_drawn_as_it_was_kept() -> None:
+    tones = ["he", "", "she"]
+    values = (0.02, -0.5, math.nan, 0.5, -0.03, 0.0)
+    cells = [Heat(n % 3, n // 3, value) for n, value in enumerate(values)]
+    panel = Panel(cells, Axis.of_names(["a", "b  c", "d"], tones=tones), Axis.of_names(["x", "y"], "who"), colours="U")
+    (place,) = arrange(Chart("", [panel]), 40.0).places
+    assert_kept("drawn/map", str(coloured_map(cells, place)).replace("<", "\n<"), map_data(place))

@@ -6,7 +6,7 @@ import math
 
 from hypothesis import strategies as st
 
-from equipoise.records import Estimate
+from equipoise.records import Estimate, Measurement
 from equipoise.records.showing import (
     Chart,
     Finding,
@@ -42,3 +42,15 @@ def test_an_estimate_reads_as_a_sentence_needs_it() -> None:
     assert f"{value:points}" == "9.8 points [4.6, 16.8]" and f"{value:+}" == "+0.098 [+0.046, +0.168]"
     assert f"{value:.1f}" == "0.1 [0.0, 0.2]" and f"{estimate(0.5)}" == "0.500 [no interval]"
     assert Finding("f").estimate is None
+
+
+def test_a_finding_is_about_the_first_measurement_that_it_rests_on() -> None:
+    first, second = (Measurement("ucerf", "m", "d", "t", "all", estimate(value), "higher") for value in (0.1, 0.2))
+    finding = Finding("It differs.", [first, second])
+    assert finding.estimate == estimate(0.1) and str(finding) == "It differs."
+
+
+def test_the_address_of_a_case_ends_with_what_is_known() -> None:
+    assert case_link("s", "p") == "#case=s,p" and case_link("s", "p", "v,/w") == "#case=s,p,v%2C%2Fw"
+    assert case_link("s", "") == "#case=s" and cases_link() == "#filter="
+    assert cases_link(part="a/b", type="x") == "#filter=part:a%2Fb,type:x"

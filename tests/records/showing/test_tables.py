@@ -50,3 +50,37 @@ def test_facts_without_a_value_are_left_out() -> None:
 def test_folded_rows_are_counted_in_words() -> None:
     table = Table("t", [], [], more="more metrics over groups")
     assert [table.rest(count) for count in (1, 2)] == ["1 more metric over groups", "2 more metrics over groups"]
+
+
+def test_what_is_wrong_with_a_row_is_said_with_the_table() -> None:
+    with pytest.raises(ValueError, match=r"^table 'numbers': 1 cells in 2 columns$"):
+        Table("numbers", (Column("a"), Column("b")), [Row((1, 2)), Row((1,))])
+
+
+def test_facts_are_words_beside_their_names() -> None:
+    facts = Table.of_facts("It", [("a", "1"), ("d", 0), ("e", False)])
+    assert facts.title == "It" and [list(row.cells) for row in facts.rows] == [["a", "1"], ["d", 0], ["e", False]]
+    assert [(column.title, column.words) for column in facts.columns] == [("fact", True), ("value", True)]
+
+
+def test_a_column_writes_numbers_in_its_form_or_with_its_digits() -> None:
+    assert (Column("a").written, Column("a", digits=1).written, Column("a", digits=1, form="+.2%").written) == (
+        ".3f",
+        ".1f",
+        "+.2%",
+    )
+
+
+def test_columns_that_are_picked_keep_all_else() -> None:
+    row = Row((1, 2), bounds=(0, 1), better="lower")
+    table = Table("It", (Column("a"), Column("b")), [row], topic="t", notes=["n"], shown=3, sortable=True)
+    assert table.picked([0, 1]).rows[0] == Row([1, 2], bounds=(0, 1), better="lower")
+    assert table.picked([1]) == Table(
+        "It", [Column("b")], [Row([2], (0, 1), "lower")], "t", notes=["n"], shown=3, sortable=True
+    )
+
+
+def test_a_table_is_chosen_by_what_differs_in_the_order_of_its_columns() -> None:
+    columns = [Column("", filters={"b": value, "a": "1"}) for value in ("y", "x", "y")]
+    assert Table("", columns, []).filters == {"b": ["y", "x"]}
+    assert Table("", [*columns, Column("", filters={"a": "2"})], []).filters == {"b": ["y", "x"], "a": ["1", "2"]}

@@ -7,11 +7,14 @@ import socket
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from equipoise.records import ModelError
-from equipoise.scoring.cluster.connection import check_listening, connect
+from equipoise.scoring.cluster import connection
+from equipoise.scoring.cluster.connection import Resources, _fault_of, _Head, check_listening, connect, disconnect
 
 REFUSED = """
 import sys
@@ -96,3 +99,140 @@ def test_a_cluster_whose_head_dies_is_one_sentence_before_ray_ends_the_process()
     code, said, seconds = ended(HEADLESS)
     assert code == 2 and said.count("\n") == 1 and seconds < 60
     assert said.startswith("equipoise: the Ray cluster at ") and "no longer answers; earlier answers are saved" in said
+
+
+class FakeRay:
+    """Stands for Ray, and tells what it is asked."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+        self.there = False
+        self.address = "1.2.3.4:6379"
+
+    def is_initialized(self) -> bool:
+        return self.there
+
+    def init(self, **chosen: Any) -> None:
+        self.told.append(chosen)
+        self.there = True
+
+    def shutdown(self) -> None:
+        self.told.append("shutdown")
+        self.there = False
+
+    def get_runtime_context(self) -> Any:
+        return SimpleNamespace(gcs_address=self.address)
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 5.0, "GPU": 2.0, "memory": 9.0}
+
+
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
+    fake = FakeRay()
+    monkeypatch.setattr(connection, "ray", fake)
+    monkeypatch.setattr(connection, "ray_worker", SimpleNamespace(print_to_stdstream="theirs", shutdown=None))
+    monkeypatch.setattr(connection._head, "watch", lambda address: fake.told.append(("watch", address)))
+    monkeypatch.setattr(connection, "check_listening", lambda *given: fake.told.append(("listening", *given)))
+    for name, value in (("_users", 0), ("_started_here", False), ("_address", "")):
+        monkeypatch.setattr(connection, name, value)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    return fake
+
+
+QUIET = {"log_to_driver": False, "configure_logging": False, "logging_level": 40}
+
+
+def test_a_local_cluster_is_started_once_and_ends_with_its_last_user(ray: FakeRay) -> None:
+    assert connect("auto", cores=500, timeout=5) == Resources(5, 2)
+    local = {"address": "local", "num_cpus": 500, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    assert ray.told == [{**QUIET, **local}, ("watch", "1.2.3.4:6379")]
+    assert connection.ray_worker.print_to_stdstream != "theirs", "what daemons report goes to our log"
+    connect("auto", cores=1, timeout=5)
+    connect("auto", cores=1, timeout=5)
+    assert len(ray.told) == 2
+    disconnect()
+    disconnect()
+    assert ray.there
+    disconnect()
+    assert not ray.there and ray.told[2:] == ["shutdown"] and connection.ray_worker.print_to_stdstream == "theirs"
+    connect("local", cores=1, timeout=5)
+    assert ray.told[3]["num_cpus"] == (os.cpu_count() or 1)
+
+
+def test_a_named_cluster_is_joined(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect("host:1", cores=3, timeout=7)
+    assert ray.told[:2] == [("listening", "host:1", 7), {**QUIET, "address": "host:1"}]
+    connect("host:1", cores=3)
+    connect("1.2.3.4:6379", cores=3)
+    with pytest.raises(
+        ModelError,
+        match=r"^this process is connected to the Ray cluster at 1\.2\.3\.4:6379, not to host:2; leave it first$",
+    ):
+        connect("host:2", cores=1)
+    monkeypatch.setenv("RAY_ADDRESS", "host:3")
+    with pytest.raises(ModelError, match=r"not to host:3"):
+        connect("auto", cores=1)
+
+
+def test_a_cluster_that_was_there_before_is_not_ended(ray: FakeRay) -> None:
+    ray.there = True
+    connect("auto", cores=1)
+    disconnect()
+    assert ray.there and ray.told == []
+
+
+def test_why_ray_does_not_start(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(error: BaseException) -> Any:
+        def start(**_: Any) -> None:
+            raise error
+
+        return start
+
+    monkeypatch.setattr(ray, "init", failing(ValueError("\n  no room \nmore")))
+    with pytest.raises(ModelError, match=r"^a local Ray cluster does not start: no room$"):
+        connect("auto", cores=1, timeout=5)
+    monkeypatch.setattr(ray, "init", failing(KeyError()))
+    with pytest.raises(ModelError, match=r"^no Ray cluster answers at host:1: KeyError$"):
+        connect("host:1", cores=1, timeout=5)
+    assert connection._users == 0
+    assert _fault_of(lambda: None, 5) is None
+    monkeypatch.setattr(connection, "_part_from_stderr", lambda: ray.told.append("parted"))
+    assert _fault_of(lambda: time.sleep(0.5), 0.1) == "it did not answer within 0.1 seconds (timeout)"
+    assert "parted" in ray.told
+
+
+def test_a_head_that_is_gone_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = _Head()
+    head.check()
+    head.address, head.gone = "a:1", True
+    with pytest.raises(
+        ModelError,
+        match=r"^the Ray cluster at a:1 no longer answers; earlier answers are saved, and the same command continues",
+    ):
+        head.check()
+    clock = iter([0.0, 9.0, 10.5, 21.0, 99.0])
+    answers = iter([False, True, False, False])
+    watched = _Head()
+
+    def listening(address: str, timeout: float) -> None:
+        assert (address, timeout) == ("b:2", connection.WATCH_SECONDS)
+        if not next(answers):
+            raise ModelError("no")
+
+    monkeypatch.setattr(connection, "check_listening", listening)
+    monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda seconds: None))
+    watched.address = "b:2"
+    watched._watch("b:2")
+    # Not there at 9 s, there at 10.5 s, not there at 21 s, which is 10.5 s later.
+    assert watched.gone and next(clock) == 99.0
+
+
+def test_addresses_of_clusters() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        port = door.getsockname()[1]
+        for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}", f"[127.0.0.1]:{port}"):
+            check_listening(address, 5)
+    for address in ("nonsense", ":1", "host:port", "host:"):
+        with pytest.raises(ModelError, match=rf"^'{address}' is not the address of a Ray cluster, such as 127"):
+            check_listening(address, 5)

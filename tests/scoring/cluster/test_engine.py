@@ -17,7 +17,9 @@ from equipoise.records import ModelError, Prompt, Score
 from equipoise.run import audit
 from equipoise.runs import Run
 from equipoise.scoring.cluster import engine as cluster_engine
-from equipoise.scoring.cluster.engine import PREFETCHED, ClusterEngine, _Work
+from equipoise.scoring.cluster.connection import Resources
+from equipoise.scoring.cluster.engine import PREFETCHED, ClusterEngine, _check_room, _Work, open_cluster
+from equipoise.scoring.cluster.pool import Piece
 from equipoise.scoring.opening import open_engine
 
 FEW: dict[str, Any] = {"limit": 20, "resamples": 10, "metrics": ["ucerf"], "by": []}
@@ -219,3 +221,126 @@ def test_a_deadly_prompt_is_found_in_a_bounded_number_of_tries() -> None:
     assert [prompt.example_id for prompt in work.deadly] == ["4-1"]
     assert deaths == 1 + 3 + 3
     assert keys == [f"{n}-{place}" for n in range(6) for place in range(3) if (n, place) != (4, 1)]
+
+
+class FakePool:
+    """Stands for actors: answers pieces in turn, the newest first, with the scores of their prompts."""
+
+    def __init__(self, **about: Any) -> None:
+        usual = {"name": "m", "identity": {"w": 1}, "description": {"mode": "a"}, "texts_at_once": 2}
+        self.about = {**usual, "prepares": True, "neighbours": None, **about}
+        self.told: list[Any] = []
+        self.poison = ""
+
+    def prepare(self, examples: Any) -> None:
+        self.told.append(("prepare", examples))
+
+    def ask(self, piece: Piece) -> Any:
+        self.told.append((piece.method, piece.arguments))
+        return [[0]]
+
+    def answers(self, source: Any, split: Any) -> Iterator[Any]:
+        while waiting := list(iter(source, None)):
+            for piece in reversed(waiting):
+                self.told.append((piece.method, piece.arguments, piece.key))
+                if piece.method == "generate":
+                    yield piece, ([f"{text}!" for text in piece.arguments[0]], ({"mode": "w"}, ["wrote"]))
+                    continue
+                prompts = [prompt for batch in piece.arguments[0] for prompt in batch]
+                if self.poison and any(prompt.example_id == self.poison for prompt in prompts):
+                    piece.deaths = 99
+                    for part in split(piece) or []:
+                        piece = part
+                    continue
+                yield piece, (_scores(piece.arguments[0]), 10.0, ({"mode": "s"}, ["scored"]))
+
+    def close(self) -> None:
+        self.told.append("closed")
+
+
+def test_what_an_engine_of_actors_says_and_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_engine, "disconnect", lambda: pool.told.append("left"))
+    pool = FakePool()
+    engine = ClusterEngine(pool, 3)  # type: ignore[arg-type]
+    assert engine.description == {"mode": "a", "workers": 3} and engine.texts_at_once == 6
+    engine.prepare(iter(["e"]))  # type: ignore[list-item]
+    prompts = [Prompt("p", "t", "", "b", ("x",)), Prompt("q", "t", "", "a", ("x",))]
+    assert engine.batches(prompts) == [[0]]
+    assert pool.told == [("prepare", ["e"]), ("batches", (prompts,))]
+    pool.told.clear()
+    assert engine.generate(["a", "b", "c"], 5) == ["a!", "b!", "c!"]
+    assert pool.told == [("generate", (["c"], 5, None), 1), ("generate", (["a", "b"], 5, None), 0)]
+    assert engine.description["mode"] == "w" and engine.notes == ["wrote"]
+    scores = list(engine.score(_batches(4, 2, [])))
+    assert [[score.prompt_key for score in batch] for batch in scores] == [[f"{n}-0", f"{n}-1"] for n in range(4)]
+    assert engine.description["mode"] == "s" and engine.notes == ["wrote", "scored"]
+    pool.told.clear()
+    engine.close()
+    assert pool.told == ["closed", "left"]
+    plain = ClusterEngine(FakePool(prepares=False, neighbours=1), 1)  # type: ignore[arg-type]
+    plain.prepare([])
+    assert plain.batches(prompts) == [[1], [0]] and plain._pool.told == []  # type: ignore[attr-defined]
+
+
+def test_prompts_that_end_their_workers_are_named_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_engine, "disconnect", lambda: None)
+    pool = FakePool()
+    pool.poison = "1-0"
+    engine = ClusterEngine(pool, 1)  # type: ignore[arg-type]
+    stream = engine.score(_batches(3, 1, []))
+    found = [next(stream), next(stream)]
+    assert [score.prompt_key for batch in found for score in batch] == ["0-0", "2-0"]
+    with pytest.raises(ModelError, match=r"^these examples crash their worker every time: 1-0$") as fault:
+        next(stream)
+    assert fault.value.example_ids == ("1-0",)
+    assert engine.notes[-1] == "1 examples end their worker every time and were left out: 1-0"
+
+
+@pytest.mark.parametrize(
+    ("choices", "resources", "workers", "gpus", "device"),
+    [
+        ({}, Resources(7, 0), 7, 0, "auto"),
+        ({"worker_cores": 2}, Resources(7, 0), 3, 0, "auto"),
+        ({"worker_cores": 9}, Resources(9, 0), 1, 0, "auto"),
+        ({"workers": 2}, Resources(7, 0), 2, 0, "auto"),
+        ({}, Resources(7, 3), 3, 3, "auto"),
+        ({"device": "all"}, Resources(7, 3), 3, 3, "auto"),
+        ({"device": "cuda"}, Resources(7, 3), 3, 3, "cuda"),
+        ({"device": "cpu"}, Resources(7, 3), 7, 0, "cpu"),
+        ({"workers": 2}, Resources(7, 3), 2, 3, "auto"),
+    ],
+)
+def test_how_many_workers_are_started(
+    choices: dict[str, Any], resources: Resources, workers: int, gpus: int, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(cluster_engine, "connect", lambda *given, **named: asked.append((given, named)) or resources)
+    monkeypatch.setattr(cluster_engine, "disconnect", lambda: asked.append("left"))
+    monkeypatch.setattr(cluster_engine, "Pool", lambda *given: asked.append(given) or FakePool())
+    options = EngineOptions(cluster="here", timeout=9, **choices)
+    engine = open_cluster("spec", options, "opener")  # type: ignore[arg-type]
+    (where, named), (recipe, count) = asked
+    cores = options.worker_cores
+    assert where == ("here",) and named == {"cores": max(1, options.workers) * cores, "timeout": 9}
+    assert (recipe.opener, recipe.spec, recipe.cores, recipe.gpus) == ("opener", "spec", cores, gpus)
+    assert count == workers == engine.description["workers"]
+    assert (recipe.options.cluster, recipe.options.workers, recipe.options.device) == (None, 0, device)
+    engine._close.detach()
+
+
+def test_a_pool_that_cannot_start_leaves_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+    monkeypatch.setattr(cluster_engine, "connect", lambda *_, **__: Resources(2, 0))
+    monkeypatch.setattr(cluster_engine, "disconnect", lambda: left.append(1))
+    with pytest.raises(ModelError, match=r"^3 workers with 1 cores each need 3, the cluster has 2$"):
+        open_cluster("spec", EngineOptions(cluster="here", workers=3), "opener")  # type: ignore[arg-type]
+    assert left == [1]
+
+
+def test_room_for_workers() -> None:
+    _check_room(2, 3, 0, Resources(6, 0))
+    _check_room(2, 99, 2, Resources(6, 2))
+    with pytest.raises(ModelError, match=r"^2 workers with 3 cores each need 6, the cluster has 5$"):
+        _check_room(2, 3, 0, Resources(5, 0))
+    with pytest.raises(ModelError, match=r"^3 workers need a GPU each, the cluster has 2$"):
+        _check_room(3, 1, 2, Resources(9, 2))

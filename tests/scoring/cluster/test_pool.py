@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from equipoise.options import EngineOptions
+from equipoise.records import ModelError
 from equipoise.run import audit
+
+pytest.importorskip("ray")
+
+from equipoise.scoring.cluster import pool as module
+from equipoise.scoring.cluster.pool import TRIES, Piece, Pool, Recipe, give_up
 
 FAULTY = Path(__file__).resolve().parents[2] / "faulty"
 FEW: dict[str, Any] = {"limit": 20, "resamples": 10, "metrics": ["ucerf"], "by": []}
@@ -52,3 +62,211 @@ def test_a_lost_node_loses_nothing(
     whole = audit("faulty:size=4", out=tmp_path / "whole", **FEW)
     for name in ("scores.jsonl", "measurements.csv", "outcomes.parquet", "pairs.parquet"):
         assert (run.path / name).read_bytes() == (whole.path / name).read_bytes()
+
+
+class RayError(Exception):
+    pass
+
+
+class RayTaskError(RayError):
+    pass
+
+
+class Reference:
+    """An answer of an actor that is yet to be fetched."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.work = work
+
+
+class Ray:
+    """Stands for Ray: actors answer when they are waited for, by what `answer` says; all that is done is told."""
+
+    exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
+
+    def __init__(self, answer: Callable[[int, str, tuple[Any, ...]], Any]) -> None:
+        self.answer, self.count, self.told = answer, 0, []  # type: ignore[var-annotated]
+        self.silent, self.turn = False, -1
+
+    def put(self, value: Any) -> Any:
+        self.told.append(("put", value))
+        return value
+
+    def remote(self, kind: Any) -> Any:
+        def make(needs: dict[str, Any], *given: Any) -> Any:
+            number, self.count = self.count, self.count + 1
+            self.told.append(("start", needs, *given))
+
+            class Handle:
+                def __init__(self) -> None:
+                    self.number = number
+
+                def __getattr__(handle, method: str) -> Any:
+                    def call(*arguments: Any) -> Reference:
+                        if method not in ("open", "__ray_ready__"):
+                            self.told.append((number, method, *arguments))
+                        return Reference(lambda: self.answer(number, method, arguments))
+
+                    return SimpleNamespace(remote=call)
+
+            return Handle()
+
+        return SimpleNamespace(options=lambda **needs: SimpleNamespace(remote=lambda *given: make(needs, *given)))
+
+    def wait(self, references: list[Reference], num_returns: int = 1, timeout: float = 0) -> Any:
+        if self.silent:
+            return [], references
+        self.turn += 1
+        done = references[self.turn % len(references)]
+        return [done], [reference for reference in references if reference is not done]
+
+    def get(self, reference: Reference) -> Any:
+        return reference.work()
+
+    def kill(self, handle: Any) -> None:
+        self.told.append(("kill", handle.number))
+
+    def cancel(self, reference: Reference) -> None:
+        self.told.append(("cancel",))
+
+
+ABOUT = {"name": "m", "identity": {"w": 1, "x": 2}, "prepares": True}
+RECIPE = Recipe("opener", "spec", EngineOptions(timeout=7), cores=2)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Pool, Ray]]:
+    """Return a function that makes a pool whose actors answer as a function says; by default "answer N"."""
+
+    def make(answer: Any = None, *, count: int = 2, recipe: Recipe = RECIPE) -> tuple[Pool, Ray]:
+        def usual(number: int, method: str, arguments: tuple[Any, ...]) -> Any:
+            told = None if answer is None else answer(number, method, arguments)
+            if isinstance(told, Exception):
+                raise told
+            return told or {"value": dict(ABOUT) if method == "open" else (number, method, *arguments)}
+
+        ray = Ray(usual)
+        monkeypatch.setattr(module, "ray", ray)
+        monkeypatch.setattr(module, "check_head", lambda: None)
+        return Pool(recipe, count), ray
+
+    return make
+
+
+def asked(pool: Pool, count: int, split: Any = give_up) -> list[Any]:
+    pieces = iter([Piece("work", (number,), key=number) for number in range(count)])
+    return [(piece.key, answer) for piece, answer in pool.answers(lambda: next(pieces, None), split)]
+
+
+def test_every_piece_is_answered_once_by_whoever_is_free(made: Any) -> None:
+    pool, ray = made(count=3)
+    assert pool.about == ABOUT
+    assert ray.told == [("start", {"num_cpus": 2}, "opener", 2)] * 3
+    answers = asked(pool, 7)
+    assert sorted(key for key, _ in answers) == list(range(7))
+    assert all(answer[1:] == ("work", key) for key, answer in answers)
+    assert {answer[0] for _, answer in answers} == {0, 1, 2}
+    assert pool.ask(Piece("other", ("a",))) in [(number, "other", "a") for number in range(3)]
+    pool.close()
+    assert [entry for entry in ray.told if entry[0] == "kill"] == [("kill", number) for number in range(3)]
+
+
+def test_an_actor_has_two_pieces_at_once(made: Any) -> None:
+    pool, ray = made(count=1)
+    given = iter([Piece("work", (number,)) for number in range(5)])
+    stream = pool.answers(lambda: next(given, None), give_up)
+    next(stream)
+    assert [entry for entry in ray.told if entry[1] == "work"] == [(0, "work", 0), (0, "work", 1)]
+    next(stream)
+    assert len([entry for entry in ray.told if entry[1] == "work"]) == 3
+    stream.close()
+    assert ray.told.count(("cancel",)) == 1, "what nobody will fetch is taken back"
+    assert asked(pool, 1) == [(0, (0, "work", 0))]
+
+
+def test_a_gpu_is_asked_for_where_there_are_some(made: Any) -> None:
+    _, ray = made(count=1, recipe=Recipe("o", "s", EngineOptions(), 3, gpus=4))  # type: ignore[arg-type]
+    assert ray.told == [("start", {"num_gpus": 1, "num_cpus": 0}, "o", 3)]
+
+
+def test_examples_reach_all_actors_and_those_that_come_after(made: Any) -> None:
+    dead: list[int] = []
+
+    def answer(number: int, method: str, arguments: tuple[Any, ...]) -> Any:
+        if method == "work" and number == 0 and not dead:
+            dead.append(0)
+            return RayError("gone")
+        return None
+
+    pool, ray = made(answer, count=1)
+    pool.prepare(iter(["e"]))
+    assert (0, "prepare", ["e"]) in ray.told
+    assert asked(pool, 2) == [(1, (1, "work", 1)), (0, (1, "work", 0))], "what may have killed it comes last"
+    assert (1, "prepare", ["e"]) in ray.told and ("kill", 0) in ray.told
+
+
+def test_a_piece_that_ends_its_actor_is_given_up_after_a_few_tries(made: Any) -> None:
+    def answer(number: int, method: str, arguments: tuple[Any, ...]) -> Any:
+        return RayError("gone") if method == "work" and arguments == (1,) else None
+
+    pool, ray = made(answer)
+    with pytest.raises(ModelError, match=rf"^a call of work ended its worker {TRIES} times; earlier answers"):
+        asked(pool, 3)
+    assert len([entry for entry in ray.told if entry[1:] == ("work", 1)]) == TRIES
+    kept = {key for key, _ in asked(pool, 3, split=lambda piece: [])}
+    assert kept == {0, 2}
+    instead = asked(pool, 2, split=lambda piece: [Piece("part", ("a",), "a"), Piece("part", ("b",), "b")])
+    assert {key for key, _ in instead} == {0, "a", "b"}
+
+
+def test_errors_of_actors(made: Any) -> None:
+    pool, _ = made(lambda n, method, a: {"error": ModelError("too long")} if method == "work" else None)
+    with pytest.raises(ModelError, match=r"^too long$"):
+        asked(pool, 1)
+    pool, _ = made(lambda n, method, a: RayTaskError("\n  odd\nmore") if method == "work" else None)
+    with pytest.raises(ModelError, match=r"^a worker of the cluster failed: odd$"):
+        asked(pool, 1)
+    with pytest.raises(ModelError, match=r"^workers of the cluster end while they load the model: RayError$"):
+        made(lambda n, method, a: RayError("") if method == "open" else None)
+    pool, ray = made(lambda n, method, a: RayError("x") if method == "open" and n < 3 else None, count=1)
+    assert pool.about == ABOUT and ray.count == 4, "three may fail to start in a row"
+    other = {**ABOUT, "identity": {"w": 1, "x": 9}}
+    pool, _ = made(lambda n, method, a: {"value": other} if method == "open" and n == 1 else None)
+    with pytest.raises(ModelError, match=r"^the workers of the cluster do not give the same answers: x 2 and 9$"):
+        asked(pool, 3)
+
+
+def test_a_model_that_a_node_lacks_is_sent_once(made: Any, tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "a").write_bytes(b"1")
+
+    def answer(number: int, method: str, arguments: tuple[Any, ...]) -> Any:
+        return {"missing": True} if method == "open" and len(arguments) == 2 else None
+
+    recipe = Recipe("o", f"hf:{tmp_path}/m", EngineOptions(), 1)  # type: ignore[arg-type]
+    pool, ray = made(answer, recipe=recipe)
+    asked(pool, 4)
+    assert ray.told.count(("put", {"a": b"1"})) == 1
+
+
+def test_a_cluster_without_room_is_told_in_time(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, ray = made()
+    pool._check_start(6.9)
+    pool._check_start(7.1)  # an actor has a place
+    ray.silent = True
+    pool._check_start(7.0)
+    with pytest.raises(
+        ModelError, match=r"^the cluster had no room for a worker within 7 seconds \(timeout\); is it full"
+    ):
+        pool._check_start(7.1)
+    with pytest.raises(ModelError, match=r"^no worker of the cluster was ready within 900 seconds$"):
+        pool._check_start(900.1)
+    clock = deque([0.5, 1.0])
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock.popleft() if len(clock) > 1 else clock[0])
+    pool._idle_since = 0.0
+    for actor in pool._actors:
+        actor.ready = False
+    assert pool._wait() == []
+    pool._actors[0].ready = True
+    pool._wait()
+    assert pool._idle_since == 1.0

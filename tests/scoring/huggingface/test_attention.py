@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from exactness import plain_scores
 from tiny import LLAMA, make_model, make_tokenizer
 
 from equipoise.options import EngineOptions
 from equipoise.records import Prompt
+from equipoise.scoring.huggingface import attention
+from equipoise.scoring.huggingface.attention import grouped_attention, segment_views
 from equipoise.scoring.huggingface.loading import open_in_memory
 from equipoise.scoring.packing import prefix_tree
 from equipoise.scoring.packing.shape import CPU_ROW_TOKENS, DENSE_ROW_TOKENS
@@ -64,3 +67,55 @@ def test_a_borrowed_model_has_its_own_attention_afterwards() -> None:
     assert engine._passes.segmented and engine._model.config._attn_implementation == "sdpa"
     engine.generate(["The nurse said that"], 3)
     assert engine._model.config._attn_implementation == "sdpa"
+
+
+def plain_attention(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Any:
+    """Return the attention of one query by repeating keys and values for all heads that share them."""
+    times = query.shape[1] // key.shape[1]
+    keys, values = (part.repeat_interleave(times, dim=1) for part in (key, value))
+    scores = (query @ keys.transpose(2, 3)) * scale
+    if mask is not None:
+        part = mask[:, :, :, : key.shape[2]]
+        scores = scores.masked_fill(~part, -1e30) if part.dtype == torch.bool else scores + part
+    return (scores.softmax(dim=-1) @ values).transpose(1, 2)
+
+
+@pytest.mark.parametrize("scaling", [None, 0.9])
+@pytest.mark.parametrize("kind", ["none", "bool", "added"])
+def test_heads_that_share_keys_are_multiplied_with_them_together(kind: str, scaling: float | None) -> None:
+    torch.manual_seed(1)
+    query, key, value = torch.randn(3, 6, 1, 4), torch.randn(3, 2, 5, 4), torch.randn(3, 2, 5, 7)
+    seen = torch.rand(3, 1, 1, 8) < 0.6
+    seen[..., 0] = True
+    mask = {"none": None, "bool": seen, "added": torch.where(seen, 0.0, -1e30)}[kind]
+    chosen = {} if scaling is None else {"scaling": scaling}
+    output, weights = grouped_attention(None, query, key, value, mask, **chosen)
+    assert weights is None and output.shape == (3, 1, 6, 7)
+    assert torch.allclose(output, plain_attention(query, key, value, mask, scaling or 0.5), atol=1e-5)
+
+
+@pytest.mark.parametrize("settings", [{"softcap": 1.0}, {"s_aux": 1}, {"position_bias": 1}, {"dropout": 0.5}, {}])
+def test_what_is_unusual_is_left_to_transformers(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(attention, "sdpa_attention_forward", lambda *given, **named: asked.append(named) or ("o", None))
+    queries = 1 if settings else 2
+    query, key = torch.randn(1, 2, queries, 4), torch.randn(1, 2, 5, 4)
+    assert grouped_attention("module", query, key, key, None, **settings) == ("o", None)
+    assert asked == [settings]
+
+
+def test_what_the_nodes_of_a_segment_see() -> None:
+    ends = np.array([6, 3, 3, 6, 5, 6])
+    depths = np.array([0, 1, 2, 1, 2, 2])
+    for fresh in (np.arange(6), np.array([2, 4, 5]), np.array([0, 1])):
+        parts = prefix_tree.segments(depths, ends)
+        views = segment_views(parts, torch.tensor(ends), torch.tensor(fresh), torch.float32)
+        covered = [place for view in views for place in range(view.start, view.stop)]
+        assert covered == list(range(len(fresh)))
+        for view in views:
+            for place in range(view.start, view.stop):
+                node = fresh[place]
+                row = view.mask[0, 0, place - view.start]
+                visible = {int(other) for other, value in zip(view.seen, row, strict=True) if value == 0}
+                assert visible == {other for other in range(6) if other <= node < ends[other]}
+                assert set(row[row != 0].tolist()) <= {float(torch.finfo(torch.float32).min)}

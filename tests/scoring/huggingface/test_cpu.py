@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -109,3 +110,37 @@ def test_laying_out_needs_hardly_more_memory_than_plain_transformers(tmp_path: P
         for code in (PLAIN, LAID_OUT)
     ]
     assert peaks[1] < peaks[0] + size / 3, (peaks, size)
+
+
+@pytest.mark.parametrize(("start", "size"), [(0, 3), (1, 3), (5, 1), (100, 0)])
+def test_only_whole_pages_of_a_weight_are_given_back(start: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int, int]] = []
+
+    class Library:
+        def madvise(self, place: Any, length: Any, advice: int) -> None:
+            asked.append((place.value or 0, length.value, advice))
+
+    monkeypatch.setattr(huggingface_cpu.ctypes, "CDLL", lambda name: Library())
+    page = huggingface_cpu.PAGESIZE
+    first = 7 * page + start
+    huggingface_cpu._page_out(SimpleNamespace(data_ptr=lambda: first, nbytes=size * page))  # type: ignore[arg-type]
+    ((place, length, advice),) = asked
+    assert advice == 21 and place % page == 0 and first <= place < first + page
+    assert length == max(0, (first + size * page) // page * page - place)
+
+
+def test_operations_that_are_missing_or_give_no_numbers_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert huggingface_cpu.available()
+
+    class Odd:
+        def __init__(self, layer: object) -> None:
+            pass
+
+        def __call__(self, given: torch.Tensor) -> torch.Tensor:
+            return torch.tensor([[0.0, float("nan")]])
+
+    monkeypatch.setattr(huggingface_cpu, "LaidOutLinear", Odd)
+    assert not huggingface_cpu.available()
+    for error in (AttributeError, RuntimeError, NotImplementedError):
+        monkeypatch.setattr(huggingface_cpu, "LaidOutLinear", lambda layer, error=error: (_ for _ in ()).throw(error()))
+        assert not huggingface_cpu.available()

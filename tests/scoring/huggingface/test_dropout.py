@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from tiny import make_engine
 
 from equipoise.options.table import EngineOptions
 from equipoise.records import EquipoiseError, ModelError, Prompt, Score
 from equipoise.scoring.engine import Engine
-from equipoise.scoring.huggingface.dropout import DropoutEngine, _kept
+from equipoise.scoring.huggingface.dropout import KIND, DropoutEngine, _kept, _Mask
 from equipoise.scoring.opening import open_engine
 
 TINY = [Prompt("e", "t", "", "The nurse told the driver that he", (" was", " nurse", " told"))]
@@ -50,3 +51,50 @@ def test_dropout_needs_a_model_that_is_loaded_here() -> None:
         open_engine("planted", EngineOptions(dropout=0.1))
     with pytest.raises(EquipoiseError, match="dropout must be at least 0 and below 1"):
         EngineOptions(dropout=1.0)
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("several", [False, True])
+def test_a_mask_is_put_on_what_a_layer_adds(named: bool, several: bool) -> None:
+    before, added = torch.ones(1, 2, 50), torch.arange(100.0).reshape(1, 2, 50)
+    mask = _Mask(0.4, (1, 2, 3))
+    output = (before + added, "cache") if several else before + added
+    given = ((), {"hidden_states": before}) if named else ((before,), {})
+    thinned = mask(None, *given, output)
+    if several:
+        assert thinned[1:] == ("cache",)
+        thinned = thinned[0]
+    expected = before + added * _kept(0.4, (1, 2, 3), 50)
+    assert torch.allclose(thinned, expected) and not torch.allclose(thinned, before + added)
+    assert torch.equal(_kept(0.4, (1, 2, 3), 50), _kept(0.4, (1, 2, 3), 50))
+    for other in ((1, 2, 4), (2, 1, 3), (0, 2, 3)):
+        assert not torch.equal(_kept(0.4, other, 50), _kept(0.4, (1, 2, 3), 50))
+
+
+def test_what_an_engine_with_dropout_says_of_itself() -> None:
+    plain = make_engine("LlamaConfig")
+    engine = DropoutEngine(plain, share=0.25, passes=3, seed=7)
+    assert engine.name == plain.name and plain.compiled == "never"
+    dropout = {"share": 0.25, "passes": 3, "seed": 7, "kind": KIND}
+    assert engine.identity == {**plain.identity, "dropout": dropout} and engine.description == plain.description
+    assert engine.notes == [*plain.notes, "each answer is the mean of 3 passes with dropout 0.25 (seed 7)"]
+    assert engine.shape == plain.shape and engine.batches(TINY) == plain.batches(TINY)
+    engine.expect(5)
+    assert plain._prompts == 5
+    opened = open_engine((plain._model, plain._encoder._tokenizer), EngineOptions(dropout=0.5, passes=4, seed=2))
+    assert opened.identity["dropout"] == {**dropout, "share": 0.5, "passes": 4, "seed": 2}
+    plain._passes.model.model.layers = torch.nn.Sequential()
+    with pytest.raises(ModelError, match=r"has no list of layers, so dropout cannot be put into it$"):
+        DropoutEngine(plain, share=0.1, passes=1, seed=0)
+
+
+def test_every_pass_and_layer_has_a_mask_of_its_own() -> None:
+    seen: list[tuple[int, ...]] = []
+    engine = DropoutEngine(make_engine("LlamaConfig"), share=0.3, passes=3, seed=5)
+    for number in range(3):
+        with engine._thinned(number):
+            for layer in engine._layers:
+                (hook,) = layer._forward_hooks.values()
+                seen.append(hook._seeds)
+        assert not any(layer._forward_hooks for layer in engine._layers)
+    assert seen == [(5, number, place) for number in range(3) for place in range(len(engine._layers))]

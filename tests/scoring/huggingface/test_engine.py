@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import gc
+import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from exactness import plain_scores
-from tiny import LLAMA, make_model, make_tokenizer
+from tiny import LLAMA, make_engine, make_model, make_tokenizer
 
-from equipoise.records import Prompt
-from equipoise.scoring.huggingface.engine import _existing_objects_kept
+from equipoise.options import EngineOptions
+from equipoise.records import Example, ModelError, Prompt
+from equipoise.scoring.huggingface import engine as module
+from equipoise.scoring.huggingface.engine import HuggingFaceEngine, _existing_objects_kept
+from equipoise.scoring.huggingface.model import config_sha256
+from equipoise.scoring.huggingface.passes import Answer
 from equipoise.scoring.opening import open_engine
 
 PROMPT = Prompt("a", "task", "", "The nurse told the driver that she", (" was", " refers to the driver"))
@@ -88,3 +94,181 @@ def test_existing_objects_are_left_alone_until_the_end() -> None:
     with _existing_objects_kept():
         assert gc.get_freeze_count() > before
     assert gc.get_freeze_count() == 0
+
+
+def test_what_an_engine_says_of_its_model() -> None:
+    engine = make_engine()
+    model = engine._model
+    assert engine.description == {
+        "sha256": "LlamaConfig {}",
+        "architecture": "LlamaForCausalLM",
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "scoring": "not used",
+        "shape": {"prompts": engine.shape.prompts, "row_tokens": engine.shape.row_tokens},
+    }
+    identity = dict(engine.identity)
+    for name, value in engine._encoder.identity.items():
+        assert identity.pop(name) == value
+    facts = {"engine": "huggingface", "weights": "LlamaConfig {}", "config": config_sha256(model.config)}
+    assert identity == {**facts, "dtype": "float32", "device": "cpu"}
+    tokenizer = make_tokenizer(chat="{{ messages[0].content.split('</think>')[0] }}<think>")
+    weights = {"sha256": "s", "adapter_sha256": "a", "adapter_merged": "no", "quantize": "int8"}
+    half = HuggingFaceEngine(
+        make_model("LlamaConfig", len(tokenizer), **LLAMA).bfloat16(),
+        tokenizer,
+        name="half",
+        weights=weights,
+        options=EngineOptions(whole_vocabulary=True),
+    )
+    for name, value in (("adapter", "a"), ("merged", "no"), ("quantize", "int8"), ("head", "float32")):
+        assert half.identity[name] == value
+    assert half.identity["dtype"] == "bfloat16" and len(half.identity["reductions"]) == 5
+    assert half.description["thinks"] is True and half.texts_at_once == 16
+
+
+def test_pronouns_that_are_split_are_noted_once() -> None:
+    engine = make_engine()
+    examples = [
+        Example(f"e{number}", "Xe left.", ("a", "b"), None, False, None, {"gender": "xe"}, "s", slots={"pronoun": "xe"})
+        for number in range(2)
+    ]
+    engine.prepare(examples)
+    engine.prepare([])
+    engine._note("one")
+    engine._note("one")
+    first, second = engine.notes
+    assert first == "one" and "xe (" in second
+
+
+def test_a_score_holds_the_sums_over_the_vocabulary_where_they_are_asked_for() -> None:
+    engine = make_engine()
+    answers = [Answer((-1.0, -2.0), (1.5, 0.5)), Answer((-0.5,), (9.0, 9.0))]
+    plain = engine._score("k", ("f",), (), answers, [4, 5])
+    assert (plain.prompt_key, plain.flags, plain.reductions) == ("k", ("f",), {})
+    assert plain.token_logprobs == ((-1.0, -2.0), (-0.5,)) and plain.stops == ()
+    engine._reduced = True
+    summary = engine._score("k", (), (), answers, [4, 5]).reductions
+    assert summary["vocab_bits"] == pytest.approx(1.5 / math.log(2))
+    assert summary["vocab_mass"] == pytest.approx(math.exp(-1) + math.exp(-0.5))
+    assert engine._score("k", (), (), answers, [4, 4]).reductions["vocab_mass"] == pytest.approx(math.exp(-0.5))
+
+
+def test_when_compiling_is_worth_it() -> None:
+    engine = make_engine()
+    assert not engine._worth_compiling()
+    engine.shape = engine.shape._replace(fixed=True)
+    engine._parameters = 6_600_000_000
+    engine.expect(99_999)
+    engine.expect(5)
+    assert engine._prompts == 99_999 and not engine._worth_compiling()
+    engine.expect(100_000)
+    assert engine._worth_compiling()
+    engine.compiled = "never"
+    assert not engine._worth_compiling()
+    engine.compiled, engine._prompts = "always", 0
+    assert engine._worth_compiling()
+    engine.shape = engine.shape._replace(fixed=False)
+    assert not engine._worth_compiling()
+
+
+@pytest.mark.parametrize(
+    ("faults", "sparse", "note"),
+    [
+        ([""], True, ""),
+        (["slow", ""], False, ""),
+        (["slow", "wrong"], False, "wrong when it is compiled; it is used uncompiled"),
+    ],
+)
+def test_a_compiled_model_must_give_the_same_answers(
+    faults: list[str], sparse: bool, note: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = make_engine()
+    left = list(faults)
+    trial = SimpleNamespace(fault=lambda mode: left.pop(0))
+    monkeypatch.setattr(module, "Trial", lambda *given, **named: trial)
+    calls: list[str] = []
+    monkeypatch.setattr(engine._passes, "compile", lambda: calls.append("compiled"))
+    monkeypatch.setattr(engine._passes, "decompile", lambda: calls.append("undone"))
+    monkeypatch.setattr(type(engine._passes), "may_be_sparse", True)
+    engine._compile()
+    assert engine._passes.sparse is sparse and engine.notes == ([note] if note else [])
+    assert calls == (["compiled", "undone"] if note else ["compiled"])
+    assert engine.compiled == ("never" if note else "auto") and left == []
+
+
+def test_processes_plan_where_the_device_is_fast_and_there_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr(module, "PlannerPool", lambda *given: made.append(given) or "pool")
+    monkeypatch.setattr(module, "processes", lambda gpus: 3)
+    engine = make_engine()
+    engine.expect(module.POOL_PROMPTS)
+    assert engine._open_pool("rules") is None
+    engine.device = SimpleNamespace(type="cuda")
+    engine._prompts = module.POOL_PROMPTS - 1
+    assert engine._open_pool("rules") is None
+    engine.expect(module.POOL_PROMPTS)
+    assert engine._open_pool("rules") == engine._open_pool("others") == "pool"
+    assert made == [(engine._encoder.serialized, "rules", 3)]
+    engine._pool = None
+    monkeypatch.setattr(module, "processes", lambda gpus: 0)
+    assert engine._open_pool("rules") is None
+
+
+def test_the_first_batch_is_computed_before_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = make_engine()
+    engine._mode = "packed"
+    calls: list[Any] = []
+    monkeypatch.setattr(engine, "_worth_compiling", lambda: True)
+    monkeypatch.setattr(engine, "_compile", lambda: calls.append("compiled"))
+    monkeypatch.setattr(engine, "_scores", lambda batches: iter([calls.append([b[0].example_id for b in batches])]))
+    places = engine.batches(PROMPTS)
+    first = [PROMPTS[place] for place in places[0]]
+    other = [Prompt("other", "t", "", "another text", ("a",))]
+    list(engine.score([first, other]))
+    assert calls == [[first[0].example_id], "compiled", ["other"]]
+    calls.clear()
+    list(engine.score([other, first]))
+    assert calls == ["compiled", ["other", first[0].example_id]], "a run that goes on begins compiled"
+    calls.clear()
+    engine._passes.compiled = True
+    list(engine.score([first, other]))
+    assert calls == [[first[0].example_id, "other"]]
+
+
+@pytest.mark.parametrize(
+    ("packed", "cached", "window", "mode", "fallback"),
+    [
+        ([""], [], None, "packed", "padded"),
+        ([""], [""], 9, "packed", "cached"),
+        ([""], ["no"], 9, "packed", "padded"),
+        (["no", ""], [], None, "packed", "padded"),
+        (["no", "no"], [""], None, "cached", "cached"),
+        (["no", "no"], ["no"], None, "padded", "padded"),
+    ],
+)
+def test_the_mode_follows_from_the_trial(
+    packed: list[str], cached: list[str], window: int | None, mode: str, fallback: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {"packed": list(packed), "cached": list(cached)}
+    trial = SimpleNamespace(check_causal=lambda: None, sequence=[1, 2, 3], fault=lambda asked: answers[asked].pop(0))
+    monkeypatch.setattr(module, "Trial", lambda *given, **named: trial)
+    laid_out: list[Any] = []
+    monkeypatch.setattr(module, "lay_out", lambda *given: laid_out.append(given))
+    engine = make_engine()
+    engine._window = window
+    engine._choose_mode()
+    assert (engine._mode, engine._fallback) == (mode, fallback) and answers == {"packed": [], "cached": []}
+    assert engine._passes.segmented is (len(packed) == 1)
+    assert laid_out == [(engine._model, [1, 2, 3])]
+    words = {"cached": "batches with a shared prompt cache", "padded": "padded rows"}
+    assert engine.notes == ([] if mode == "packed" else [f"no; {words[mode]} are used"])
+
+
+def test_models_that_cannot_score_are_refused() -> None:
+    tokenizer = make_tokenizer()
+    bert = make_model("BertConfig", len(tokenizer), intermediate_size=32)
+    with pytest.raises(ModelError, match=r"^b is not a causal language model: bert is an encoder, which"):
+        HuggingFaceEngine(bert, tokenizer, name="b", weights={})
+    bert.get_output_embeddings = lambda: None
+    with pytest.raises(ModelError, match=r"^b has no language-model head, so it cannot score text$"):
+        HuggingFaceEngine(bert, tokenizer, name="b", weights={})

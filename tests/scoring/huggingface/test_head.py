@@ -58,3 +58,45 @@ def test_a_head_that_is_not_a_plain_layer_computes_its_own_logits() -> None:
     hidden = torch.randn(1, 4, 8).to(torch.bfloat16)
     with head_at(head, torch.arange(4)):
         assert torch.equal(head(hidden), head.__class__.forward(head, hidden))
+
+
+class OnGpu:
+    """States that say that they are on a GPU, and compute here."""
+
+    device = type("Device", (), {"type": "cuda"})()
+
+    def __init__(self, states: torch.Tensor) -> None:
+        self.states, self.dtype = states, states.dtype
+
+    def float(self) -> torch.Tensor:
+        return self.states.float()
+
+
+def test_a_gpu_sums_low_precision_in_float32_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def product(states: OnGpu, weight: torch.Tensor, *, out_dtype: torch.dtype) -> torch.Tensor:
+        asked.append(out_dtype)
+        return states.states.to(out_dtype) @ weight.to(out_dtype)
+
+    monkeypatch.setattr(torch, "mm", product)
+    torch.manual_seed(0)
+    states, weight = torch.randn(3, 8).bfloat16(), torch.randn(5, 8).bfloat16()
+    expected = states.float() @ weight.float().t()
+    assert torch.allclose(wide_linear(OnGpu(states), weight, None), expected)  # type: ignore[arg-type]
+    assert asked == [torch.float32]
+    other = OnGpu(states.float())
+    assert torch.allclose(wide_linear(other, weight, torch.ones(5)), expected + 1, atol=1e-5)  # type: ignore[arg-type]
+    assert len(asked) == 1, "of two dtypes, the weight is widened in parts"
+
+
+@pytest.mark.parametrize("count", [0, 4, 5])
+def test_as_many_positions_as_a_cpu_likes_are_left_as_they_are(count: int) -> None:
+    head = torch.nn.Linear(8, 20, bias=False).requires_grad_(False)
+    seen = []
+    forward = head.forward
+    head.forward = lambda states: seen.append(states.shape[1]) or forward(states)
+    kept = head.forward
+    with head_at(head, torch.arange(count)):
+        assert head(torch.randn(1, 6, 8)).shape == (1, count, 20)
+    assert seen == [count] and head.forward is kept, "what was put into its place stays there"

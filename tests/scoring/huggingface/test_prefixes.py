@@ -94,3 +94,58 @@ def test_the_oldest_rows_go(monkeypatch: pytest.MonkeyPatch, computed: list[tupl
     kept = engine._passes.prefixes._rows
     assert len(kept) == 1 and kept[0].source is None
     assert all(pair[0].shape[2] == len(kept[0].places) for pair in kept[0].pairs.values())
+
+
+def test_parents_follow_from_depths() -> None:
+    depths = np.array([0, 1, 2, 2, 1, 2, 0, 1])
+    assert list(prefixes._parents(depths)) == [-1, 0, 1, 1, 0, 4, -1, 6]
+    assert list(prefixes._parents(np.array([], dtype=int))) == []
+
+
+def test_nodes_are_alike_with_the_same_tokens_before_them() -> None:
+    #         a  ab  abc  b
+    places = {(-1, 1): 0, (0, 2): 1, (1, 3): 2, (-1, 2): 3}
+    others = {(-1, 2): 0, (-1, 1): 1, (1, 2): 2, (2, 9): 3, (0, 3): 4}
+    assert prefixes._alike(places, others) == {0: 1, 1: 2, 3: 0}
+    assert prefixes._alike(places, places) == {0: 0, 1: 1, 2: 2, 3: 3} and prefixes._alike(places, {}) == {}
+
+
+def row_of(*sequences: tuple[int, ...]) -> prefix_tree.Row:
+    starts = [len(sequence) - 1 for sequence in sequences]
+    (row,) = prefix_tree.pack(prefix_tree.Sequences.of(sequences, starts), row_tokens=100)
+    return row
+
+
+def test_the_row_that_shares_most_is_recalled_and_few_rows_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = prefixes.Prefixes()
+    first, second = kept.recall(row_of((1, 2, 3, 4, 5))), kept.recall(row_of((1, 2, 9, 4, 5)))
+    assert first.fresh.tolist() == [0, 1, 2, 3] and first.source is None and len(first.known) == 0
+    kept.keep(first)
+    kept.keep(second)
+    again = kept.recall(row_of((1, 2, 9, 7, 5)))
+    assert again.source is second and again.known.tolist() == [0, 1, 2] and again.origins.tolist() == [0, 1, 2]
+    assert again.fresh.tolist() == [3]
+    # A node that predicts is computed again, for only its keys and values are kept.
+    assert kept.recall(row_of((1, 2, 9))).fresh.tolist() == [1]
+    monkeypatch.setattr(prefixes, "KEPT_NODES", 8)
+    kept.keep(again)
+    assert list(kept._rows) == [second, again] and again.source is None
+    monkeypatch.setattr(prefixes, "KEPT_NODES", 7)
+    kept.keep(first)
+    assert list(kept._rows) == [first]
+
+
+def test_keys_of_known_and_fresh_nodes_are_put_together() -> None:
+    import torch
+
+    source = prefixes.Recall({}, np.array([0, 1]), np.array([], int), np.array([], int), None)
+    before = torch.arange(12.0).reshape(1, 2, 3, 2)
+    assert source.joined(0, before, before + 100)[0] is before
+    recall = prefixes.Recall(
+        {(-1, number): number for number in range(4)}, np.array([1, 3]), np.array([0, 2]), np.array([2, 0]), source
+    )
+    fresh = torch.full((1, 2, 2, 2), -1.0)
+    key, value = recall.joined(0, fresh, fresh * 2)
+    for node, expected in ((0, before[:, :, 2]), (1, fresh[:, :, 0]), (2, before[:, :, 0]), (3, fresh[:, :, 1])):
+        assert torch.equal(key[:, :, node], expected)
+    assert torch.equal(value[:, :, 0], before[:, :, 2] + 100) and recall.pairs[0] == (key, value)

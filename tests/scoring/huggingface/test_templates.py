@@ -7,7 +7,7 @@ from tiny import make_tokenizer
 
 from equipoise.records import Message, ModelError
 from equipoise.scoring.encoding import Encoder
-from equipoise.scoring.huggingface.templates import render_template
+from equipoise.scoring.huggingface.templates import render_template, stopped_clock
 
 TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
 CLOCK = "{{ strftime_now('%d %b %Y, %H:%M:%S') }}" + TURNS
@@ -34,3 +34,21 @@ def test_the_time_is_the_run_s_and_in_its_identity() -> None:
 def test_a_template_that_fails_is_named_in_one_sentence() -> None:
     with pytest.raises(ModelError, match=r"the model's chat template fails: TemplateError: not so"):
         render_template("{{ raise_exception('not so') }}", {}, QUESTION, "answer", TIME)
+
+
+def test_every_end_of_a_conversation_and_every_variable_reach_the_template() -> None:
+    template = "{{ bos }}" + TURNS + "{% if add_generation_prompt %}[answer]{% endif %}"
+    turns = (*QUESTION, Message("assistant", "The"))
+    shown = {
+        end: render_template(template, {"bos": "B"}, turns, end, TIME) for end in ("answer", "closed", "continued")
+    }
+    assert shown["closed"] == "B<|user|>Who is it?<|assistant|>The"
+    assert shown["answer"] == f"{shown['closed']}[answer]" and shown["continued"] == shown["closed"]
+
+
+def test_a_clock_is_stopped_within_its_block_alone() -> None:
+    with stopped_clock(CLOCK, TIME):
+        assert render_template(CLOCK, {}, QUESTION, "closed", "1999-01-01T00:00:00").startswith("01 Jan 1999")
+        assert render_template(CLOCK, {}, QUESTION, "closed", TIME).startswith("03 Feb 2020")
+    with stopped_clock(TURNS, "no time at all"):
+        pass  # a template without a clock needs none

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from equipoise.records import ModelError
-from equipoise.scoring.encoding import Asked
+from equipoise.scoring.encoding import Asked, Question
 from equipoise.scoring.packing.rules import BRANCH_TOKENS, Mode, Rules
 
 
@@ -52,3 +53,14 @@ def test_every_sequence_has_its_place_in_a_row(name: Mode) -> None:
     assert plan.counts == [2, 1, 1]
     assert plan.firsts == [ord("d"), ord("d"), ord("g"), ord("d")]
     assert sorted(int(owner) for row in plan.rows for owner in row.owners) == [0, 1, 2, 3]
+
+
+def test_continuations_of_two_to_eight_tokens_are_computed_from_a_prompt_s_cache() -> None:
+    rules = Rules("m", "cached", "padded", None, None, 512)
+    for tail, mode in ((1, "padded"), (2, "cached"), (8, "cached"), (9, "padded")):
+        question = Question.of([(1, 2, *range(3, 3 + tail))], 2, split=False)
+        assert rules._mode([question], 5) == mode
+    packed = replace(rules, mode="packed", fallback="cached", window=6)
+    question = Question.of([(1, 2, 3, 4)], 2, split=False)
+    assert [packed._mode([question], longest) for longest in (6, 7)] == ["packed", "cached"]
+    assert replace(packed, window=None)._mode([question], 99) == "packed"

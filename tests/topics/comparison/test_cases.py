@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
+import pytest
 from kept_texts import assert_kept
 
 from equipoise.comparing.comparison import compare
-from equipoise.records.showing import Finding, Table
+from equipoise.records.showing import Cell, Finding, Table
 from equipoise.report import comparison_page
+from equipoise.topics.comparison import cases
 from equipoise.topics.comparison.cases import differing
 
 
@@ -42,3 +48,43 @@ def test_sentences_are_on_the_page_only_where_they_were_asked_for(planted_run: P
 
 def test_what_is_described_is_as_it_was_kept(planted_run: Path, mild_run: Path) -> None:
     assert_kept("topics/comparison-cases", differing(compare([planted_run, mild_run], resamples=20, permutations=20)))
+
+
+def outcomes_of(make_outcomes: Any, probs: list[tuple[float, ...]], **changes: Any) -> Any:
+    rows = [{"pair": f"p{at}", "probs": row, "gold": 0, "answerable": at < 2} for at, row in enumerate(probs)]
+    return replace(make_outcomes(rows), **changes)
+
+
+def test_answers_are_told_with_their_probability_and_right_ones_are_strong(make_outcomes: Any) -> None:
+    flags = np.array(["", "", "open-answer", ""], dtype=object)
+    sides = np.array(["", "", "", "male|female"], dtype=object)
+    variant = np.array(["", "seed=1", "", ""], dtype=object)
+    first = [(0.9, 0.1, 0.0), (0.2, 0.8, 0.0), (0.1, 0.2, 0.7), (0.4, 0.6, 0.0)]
+    second = [(0.3, 0.7, 0.0), (0.5, 0.5, 0.0), (0.6, 0.3, 0.1), (0.9, 0.1, 0.0)]
+    several = [outcomes_of(make_outcomes, one, flags=flags, sides=sides, variant=variant) for one in (first, second)]
+    match: Any = SimpleNamespace(outcomes=several)
+    texts = {f"item-{at}": (f"Sentence {at}.", ["nurse", "clerk"]) for at in range(3)}
+    chosen = np.stack([one.predicted for one in several])
+    told = [cases._answers(texts, match, chosen, row) for row in range(4)]
+    assert told[0] == [Cell("nurse 90%", strong=True), Cell("clerk 70%")]
+    assert told[1] == [Cell("clerk 80%"), "a tie"]
+    assert told[2][1] == Cell("nurse 60%"), "nothing is right where the text leaves it open"
+    assert told[3] == [Cell("female 60%"), Cell("male 90%")]
+    told_of = [cases._sentence(texts, match, row) for row in (0, 1, 3)]
+    assert told_of == ["Sentence 0.", "Sentence 1. (seed=1)", "item-3"]
+    distances = cases._distances(match, np.array([0, 2]))
+    assert distances == pytest.approx([0.6, 0.6])
+    unnamed = cases._answers({}, match, np.full((2, 4), 2), 0)
+    assert [getattr(cell, "content", cell) for cell in unnamed] == ["candidate 3 0%"] * 2
+
+
+def test_runs_that_agree_have_a_note_and_no_table(planted_run: Path, mild_run: Path) -> None:
+    comparison = compare([planted_run, mild_run], resamples=20, permutations=20)
+    (match,) = comparison.matches
+    same = replace(match, items=[match.items[0]] * 2)
+    (note,) = cases._of_match(comparison, same)
+    assert str(note) == f"{match}: the runs answer 0 of {len(match.outcomes[0]):,} sentences differently."
+    section = differing(comparison)
+    assert section is not None
+    (table,) = section.every(Table)
+    assert table.shown == 12 and table.rest(88) == "88 further sentences"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.comparing.comparison import Choices, Comparison, compare
 from equipoise.records.showing import Bracket, Chart, Dot, Finding
+from equipoise.topics.comparison import order
 from equipoise.topics.comparison.differences import findings
 from equipoise.topics.comparison.order import ordered, orderings
 
@@ -44,3 +47,29 @@ def test_the_page_begins_with_the_sentences_and_the_chart(three: Comparison) -> 
         values = [dot.x.value for dot in panel.marks_of(Dot)]
         assert values == sorted(values, reverse="higher" in panel.x.label)
     assert any(list(panel.marks_of(Bracket)) for panel in chart.panels)
+
+
+def test_what_is_described_is_as_it_was_kept(three: Comparison) -> None:
+    assert_kept("topics/order", list(ordered(three)))
+
+
+def test_runs_that_are_not_usable_and_metrics_without_a_headline_are_left_out(
+    three: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(order, "usable_runs", lambda comparison, match: [True, True, False])
+    assert {name for ordering in orderings(three) for name in ordering.values} == set(three.names[:2])
+    monkeypatch.setattr(order, "usable_runs", lambda comparison, match: [True, False, False])
+    assert list(ordered(three)) == []
+
+
+def test_metrics_come_as_headlines_do(three: Comparison) -> None:
+    tests = {test.row.metric: test for test in three.tests}
+    places = {name: order.headline_place(test) for name, test in tests.items()}
+    assert places == {"flip_rate": 0, "accuracy": 1, "ucerf_signed": 2, "ucerf": 3}
+    other = replace(tests["ucerf"], row=replace(tests["ucerf"].row, metric="eo_sum"))
+    assert order.headline_place(other) == 6 and not order._is_ranked(other)
+    neither = replace(tests["ucerf"], row=replace(tests["ucerf"].row, better="neither"))
+    assert order._is_ranked(tests["ucerf"]) and not order._is_ranked(neither)
+    assert order._leading([tests["ucerf"], tests["flip_rate"], tests["accuracy"]]) == ["flip_rate", "ucerf"]
+    assert order._leading([tests["ucerf"], tests["ucerf_signed"]]) == ["ucerf_signed"]
+    assert order._leading([tests["accuracy"]]) == ["accuracy"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from kept_texts import assert_kept
 
-from equipoise.comparing.seen import ACCURACY, BITS, Seen
+from equipoise.comparing.seen import ACCURACY, BITS, MASS, Seen
 from equipoise.records import Estimate
 from equipoise.records.showing import Table
 from equipoise.stats.adjusted import Adjusted
@@ -58,3 +59,11 @@ def test_the_page_has_every_test_with_both_values() -> None:
     assert first[:2] == ("model", "accuracy (next-word)") and first[2:4] == (0.8, pytest.approx(0.68))
     assert second[:2] == ("model − old", "log-probability, bits per character")
     assert [column.title for column in table.columns][2:4] == ["winobias", "fresh, matched"]
+
+
+def test_what_is_described_is_as_it_was_kept() -> None:
+    better = [seen(ACCURACY, 0.12, 0.002), seen(BITS, 0.2, 0.0001), seen(MASS, 0.01, 0.8)]
+    unread = [seen(ACCURACY, 0.12, 0.002), seen(BITS, 0.01, 0.7)]
+    worse = [replace(test, beyond="old") for test in (seen(ACCURACY, -0.1, 0.01), seen(BITS, 0.01, 0.9))]
+    assert_kept("topics/seen", *(section(tests) for tests in (better, unread, worse, [*better, *worse], better[:1])))
+    assert list(findings([])) == []

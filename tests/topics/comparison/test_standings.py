@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from kept_texts import assert_kept
 
 import equipoise
 from equipoise.comparing.comparison import Choices, Comparison, compare
@@ -180,3 +183,45 @@ def test_every_run_says_how_it_was_made(compared: Comparison) -> None:
     facts = {row.cells[0]: row.cells[1] for row in tables[0].rows}
     assert facts["Finished"] == compared.runs[0].manifest.finished and "equipoise" in facts["Versions"]
     assert standings.facts(compared)[1] == ("Compared on", "builtin · next-word (160 items)")
+
+
+def test_what_is_described_is_as_it_was_kept(compared: Comparison, cloze_runs: tuple[Path, Path]) -> None:
+    pairs = compare(list(cloze_runs), permutations=20, resamples=20, progress=False)
+    shown = [standings.leaderboard(compared), standings.ranks(compared), standings.scatter(compared)]
+    more = [standings.odds(compared), standings.spreads(compared), standings.calibrations(pairs)]
+    assert_kept("topics/standings", standings.facts(compared), *shown, *more, standings.leaderboard(pairs))
+
+
+@pytest.mark.parametrize(
+    ("ranks", "usable", "among"),
+    [
+        ([1, 2, 3], [True, True, True], [1, 2, 3]),
+        ([1, 2, 3], [False, True, True], [None, 1, 2]),
+        ([3, 1, 1], [True, False, True], [2, None, 1]),
+        ([1, None, 2], [True, True, False], [1, None, 2]),
+        ([2, 2, 1], [True, True, False], [1, 1, None]),
+        ([1, 2], [], [1, 2]),
+    ],
+)
+def test_ranks_are_among_the_runs_that_are_usable(ranks: list[Any], usable: list[bool], among: list[Any]) -> None:
+    assert standings._among(ranks, usable) == among
+
+
+def test_a_rank_that_moves_is_told_by_how_far() -> None:
+    moves = [standings._moved(*both) for both in ((1, 1), (3, 1), (1, 4), (None, 1), (1, None))]
+    assert moves == ["same", "up 2", "down 3", "", ""]
+    assert [standings._ranked(None, rank, runs) for rank, runs in ((1, 2), (1, 1), (2, 2), (None, 2))] == [
+        *(Cell(None, strong=True, after="(1)"), Cell(None, after="(1)"), Cell(None, after="(2)"), Cell(None)),
+    ]
+
+
+@pytest.mark.parametrize(("leading", "added"), [(None, ""), ([1], " (added)"), ([], " (none added)")])
+def test_a_run_says_whether_a_token_was_added(compared: Comparison, leading: Any, added: str) -> None:
+    engine: dict[str, Any] = {"engine": "hf", "dtype": "bfloat16", "bos": "auto"}
+    engine |= {} if leading is None else {"leading_ids": leading}
+    versions = {"equipoise": "1", "platform": "x", "torch": "2"}
+    facts = {"engine": engine, "versions": versions, "finished": "", "command": "c"}
+    run: Any = SimpleNamespace(name="m", manifest=SimpleNamespace(**facts))
+    rows = {row.cells[0]: row.cells[1] for row in standings._facts(run).rows}
+    assert rows["Engine"] == f"hf, bfloat16, begin-of-text: auto{added}" and rows["Versions"] == "equipoise 1, torch 2"
+    assert rows["Weights"] == Cell("–", code=True) and "Finished" not in rows

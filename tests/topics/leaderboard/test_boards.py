@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from kept_texts import assert_kept
 
 from equipoise.records import EquipoiseError
 from equipoise.runs import Run
+from equipoise.topics.leaderboard import boards as boards_module
 from equipoise.topics.leaderboard.boards import (
     Board,
     Submissions,
@@ -120,3 +122,41 @@ def test_a_model_whose_name_no_other_has_keeps_it(board_runs: Path) -> None:
 
 def test_names_of_pages_are_different_for_different_texts() -> None:
     assert slugs(["A b", "a/b", "///", "a b"]) == ["a-b", "a-b-2", "page", "a-b-3"]
+
+
+def test_what_is_described_is_as_it_was_kept(submissions: Submissions, made: list[Board]) -> None:
+    runs = [(run.folder.name, run.model, run.slug, run.page, run.verified) for run in submissions.runs]
+    metrics = metric_names(made)
+    standings = {
+        f"{board.title}, {metric}": [
+            (one.entry.model, str(one.rank), board.ranked_by(metric), one.row) for one in board.standings(metric)
+        ]
+        for board in made
+        for metric in ("ucerf", "ucerf_signed", "flip_rate", "flip_bias")
+    }
+    entries = [(entry.dataset, entry.task, entry.sentences, entry.pronouns, entry.invalid) for entry in made[0].entries]
+    assert_kept("topics/boards", sorted(runs), metrics, usual(metrics), standings, entries)
+
+
+def test_what_tells_models_of_one_name_apart_is_short() -> None:
+    digest = "0123456789abcdef" * 2
+    assert [boards_module._value(value) for value in (0.50, digest, digest[:-1], "A" * 32, 3, None)] == [
+        *("0.5", digest[:8], digest[:-1], "A" * 32, "3", "None"),
+    ]
+    engine = {"engine": "hf", "weights": digest, "device": "cpu"}
+    known = {key: boards_module._value(engine[key]) for key in boards_module.IDENTIFYING if key in engine}
+    assert boards_module._identity(engine) == known and "device" not in known
+    assert boards_module._identity({"engine": "planted", "bias": 0.5}) == {"engine": "planted", "bias": "0.5"}
+
+
+def test_a_slug_is_short_and_plain() -> None:
+    assert slugs(["Ä b", "x" * 99, "a..", ".a-", "a.b"]) == ["b", "x" * 80, "a", "a-2", "a.b"]
+
+
+def test_an_unknown_metric_is_refused_and_progress_is_told(made: list[Board], board_runs: Path) -> None:
+    with pytest.raises(EquipoiseError, match=r"^unknown metric 'nothing'$"):
+        made[0].ordering("nothing", {})
+    assert made[0].ranked_by("nothing") == "nothing" and made[0].ranked_by("flip_rate") == "flip_rate"
+    told = []
+    read_submissions([board_runs / "clear", board_runs / "fewer"], progress=lambda *what: told.append(what))
+    assert told == [("reading runs", 1, 2), ("reading runs", 2, 2)]

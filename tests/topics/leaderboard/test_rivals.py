@@ -9,7 +9,9 @@ import pytest
 from equipoise import audit, compare
 from equipoise.records import Estimate
 from equipoise.runs.run import Run
-from equipoise.stats.paired import is_detected
+from equipoise.stats.independent import independent_difference
+from equipoise.stats.paired import corrected, is_detected
+from equipoise.topics.leaderboard import rivals as rivals_module
 from equipoise.topics.leaderboard.boards import Board, boards, read_submissions
 from equipoise.topics.leaderboard.rivals import Rivals, differences
 
@@ -69,3 +71,35 @@ def test_pronouns_tell_boards_of_one_dataset_apart(folders: list[Path], tmp_path
     titles = {board.dataset_title for board in boards(read_submissions([tmp_path / "she", tmp_path / "they"]).entries)}
     named = {title for title in titles if title.startswith("builtin")}
     assert len(named) == 2 and any("he, she" in title for title in named) and any("he, they" in t for t in named)
+
+
+def estimate(value: float, half: float = 0.05, level: float = 0.95, n: int = 50) -> Estimate:
+    return Estimate(value, value - half, value + half, level, n, "m")
+
+
+def test_intervals_of_another_level_or_none_show_nothing() -> None:
+    other = rivals_module._apart(estimate(0.1, n=50), estimate(0.5, level=0.9, n=40))
+    assert (other.value, other.n, other.has_interval) == (pytest.approx(-0.4), 40, False)
+    open_end = rivals_module._apart(Estimate.alone(0.1, level=0.95, n=5, method=""), estimate(0.5))
+    assert open_end.p == 1.0
+    tested = rivals_module._apart(estimate(0.1), estimate(0.5))
+    assert tested.p < 0.01 and tested == independent_difference(estimate(0.1), estimate(0.5))
+
+
+@pytest.mark.parametrize(("most", "paired"), [(3, True), (2, False)])
+def test_of_many_models_the_intervals_decide(
+    folders: list[Path], monkeypatch: pytest.MonkeyPatch, most: int, paired: bool
+) -> None:
+    monkeypatch.setattr(rivals_module, "MOST", most)
+    runs = tuple((folder.name, folder) for folder in folders)
+    values = {folder.name: estimate(0.1 * at) for at, folder in enumerate(folders)}
+    rivals = Rivals(runs, "builtin", "next-word", ("flip_rate",), 0.95)
+    apart, are_paired = differences(rivals, "flip_rate", "type1", values)
+    assert are_paired is paired and list(apart) == [("some", "more"), ("some", "same"), ("more", "same")]
+    assert not differences(rivals, "accuracy", "type1", values)[1], "not tested in that metric"
+    if not paired:
+        expected = corrected([rivals_module._apart(values[a], values[b]) for a, b in apart])
+        assert list(apart.values()) == expected
+    else:
+        turned, _ = differences(rivals, "flip_rate", "type1", dict(reversed(values.items())))
+        assert turned["same", "some"] == -apart["some", "same"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from ... import __version__
+from ... import __version__, cores
 from ...records import Estimate
 from ...records.showing import Cell, Chart, Column, Content, Finding, Heat, Panel, Section, Shown, Table, every
 from ..cells import ARROWS, counts_of, estimate_of, plain, shares_counts, words
@@ -46,32 +46,52 @@ def page(
     sections: Iterable[Section],
     *,
     scripts: Sequence[str] = ("page.js",),
-    cases: str = "",
+    cases: Callable[[], str] | None = None,
+    at_once: bool = False,
     left_out: str = "",
 ) -> str:
     """Return a whole page; the browser is told to run these scripts and no others, and to fetch nothing.
 
-    `cases` are the packed cases of a run. `left_out` is printed on paper only: what is not there, and where it is.
+    `cases` packs the cases of a run, `at_once` while the rest of the page is made, on another core. `left_out` is
+    printed on paper only: what is not there, and where it is.
     """
-    sections = list(sections)
-    sorting = SORTING if any(table.sortable for table in every(sections, Table)) else ()
-    code = code_of((*scripts, *sorting))
-    template = _environment().get_template("page.html")
-    return template.render(
-        title=head.tab or f"{head.kicker} {head.title}".strip(),
-        heading=head.title,
-        kicker=head.kicker,
-        facts=head.facts,
-        crumbs=head.crumbs,
-        sections=sections,
-        style=Markup(style()),
-        # The hash is of the text between the tags, to the byte.
-        script=Markup(code),
-        script_hash=script_hash(code),
-        cases=cases,
-        left_out=left_out,
-        version=__version__,
-    )
+
+    def content() -> str:
+        shown = list(sections)
+        sorting = SORTING if any(table.sortable for table in every(shown, Table)) else ()
+        code = code_of((*scripts, *sorting))
+        return (
+            _environment()
+            .get_template("page.html")
+            .render(
+                title=head.tab or f"{head.kicker} {head.title}".strip(),
+                heading=head.title,
+                kicker=head.kicker,
+                facts=head.facts,
+                crumbs=head.crumbs,
+                sections=shown,
+                style=Markup(style()),
+                # The hash is of the text between the tags, to the byte.
+                script=Markup(code),
+                script_hash=script_hash(code),
+                cases=PLACE if cases else "",
+                left_out=left_out,
+                version=__version__,
+            )
+        )
+
+    if cases is None:
+        return content()
+    made, packed = cores.shared_out(_made, [content, cases]) if at_once else (content(), cases())
+    return made.replace(f"{PLACE}</script>", f"{packed}</script>", 1)
+
+
+PLACE = "(cases)"
+"""Stands on a page until the cases are packed."""
+
+
+def _made(maker: Callable[[], str]) -> str:
+    return maker()
 
 
 def code_of(scripts: Sequence[str]) -> str:

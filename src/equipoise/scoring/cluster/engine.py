@@ -183,7 +183,8 @@ def open_cluster(spec: str, options: EngineOptions, opener: Opener) -> ClusterEn
         gpus = resources.gpus if options.device in ("auto", "cuda", "all") else 0
         workers = options.workers or gpus or max(1, resources.cores // cores)
         _check_room(workers, cores, gpus, resources)
-        inside = replace(options, cluster=None, workers=0, device="auto" if options.device == "all" else options.device)
+        device = "auto" if options.device == "all" else options.device
+        inside = replace(options, cluster=None, workers=0, worker_cores=1, device=device)
         pool = Pool(Recipe(opener, spec, inside, cores, gpus), workers)
     except BaseException:
         disconnect()

@@ -7,7 +7,6 @@ Run as a program, this module is such a process.
 from __future__ import annotations
 
 import gc
-import os
 import queue
 import threading
 import weakref
@@ -17,6 +16,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
+from ... import cores
 from ...records import EquipoiseError, ModelError
 from ..encoding import Asked, backend_ids
 from ..processes import ChildProcess, end, line_to_parent
@@ -29,8 +29,7 @@ MOST_PROCESSES = 14
 
 def processes(gpus: int) -> int:
     """Return how many processes plan for each GPU: all cores but two share the work, none on a small machine."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    count = min(MOST_PROCESSES, (cores - 2) // max(1, gpus))
+    count = min(MOST_PROCESSES, (cores.there() - 2) // max(1, gpus))
     return count if count > 1 else 0
 
 

@@ -47,7 +47,7 @@ def _of_match(comparison: Comparison, match: Match) -> list[Finding | Table]:
     texts = _texts(runs[0], match)
     columns = [Column("sentence", words=True), *(Column(name, words=True) for name in comparison.names)]
     cells = [Row((Cell(_sentence(texts, match, row)), *_answers(texts, match, chosen, row))) for row in rows.tolist()]
-    return [note, Table(f"{match}", columns, cells, shown=SHOWN, more=f"{len(cells) - SHOWN} further sentences")]
+    return [note, Table(f"{match}", columns, cells, shown=SHOWN, more="further sentences")]
 
 
 def _has_items(run: Run) -> bool:

@@ -1,0 +1,113 @@
+"""The cores of this machine: how many may be used, and work that is shared out among them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from functools import cache
+from typing import BinaryIO, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+
+def there() -> int:
+    """Return how many cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def wanted() -> int:
+    """Return how many cores to compute on: all, or fewer if OMP_NUM_THREADS says so, as torch and numpy read it."""
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return min(there(), int(said)) if said.isdecimal() and int(said) else there()
+
+
+def load() -> float:
+    """Return how many programs wanted a core in the last minute, on average; 0 where the machine does not say."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Return a context in which products take one thread: with several, sums round by the number of threads."""
+    return _libraries().limit(limits=1, user_api="blas")
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Return what computes products; looking for it takes a millisecond."""
+    return ThreadpoolController()
+
+
+def shared_out(function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    """Return the function of each part, computed by copies of this process, one for each core.
+
+    A copy sees all that this process holds, and sends back what the function returns. So the results do not depend on
+    the number of cores, as long as the parts do not. What a copy does not answer is computed here: it may have been
+    ended for want of memory, or the function raised an error. Where a process cannot be copied, all is computed here.
+    """
+    copies = min(wanted(), len(parts)) - 1
+    if copies < 1 or sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
+        return [function(part) for part in parts]
+    # Several copies with several threads each would wait for each other.
+    with one_thread(), ExitStack() as opened:
+        reading, writing = os.pipe()
+        opened.callback(os.close, reading)
+        os.write(writing, b"".join(number.to_bytes(2, "big") for number in range(len(parts))))
+        os.close(writing)
+        children: dict[int, BinaryIO] = {}
+        opened.callback(_end, children)
+        for _ in range(copies):
+            answers = opened.enter_context(os.fdopen(os.memfd_create("answers"), "w+b"))
+            children[_copied(function, parts, reading, answers)] = answers
+        results = {number: function(parts[number]) for number in _numbers(reading)}
+        while children:
+            child, answers = children.popitem()
+            os.waitpid(child, 0)
+            answers.seek(0)
+            results.update(_received(answers))
+    return [results[number] if number in results else function(part) for number, part in enumerate(parts)]
+
+
+def _copied(function: Callable[[Part], Result], parts: Sequence[Part], reading: int, answers: BinaryIO) -> int:
+    """Return the number of a copy of this process, which computes parts until none is left, and ends."""
+    with warnings.catch_warnings():
+        # Threads of this process are not in the copy, which does nothing but compute.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child:
+        return child
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both, and is left to the parent
+        for number in _numbers(reading):
+            pickle.dump((number, function(parts[number])), answers, protocol=pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+    finally:
+        os._exit(0)
+
+
+def _numbers(reading: int) -> Iterator[int]:
+    """Yield the numbers of parts that no process has begun; each is read once."""
+    while taken := os.read(reading, 2):
+        yield int.from_bytes(taken, "big")
+
+
+def _received(answers: BinaryIO) -> Iterator[tuple[int, Result]]:
+    """Yield what a copy has computed; it may have been ended in the midst of an answer."""
+    with suppress(EOFError, pickle.UnpicklingError):
+        while True:
+            yield pickle.load(answers)
+
+
+def _end(children: dict[int, BinaryIO]) -> None:
+    """End the copies that are still at work."""
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

@@ -1,0 +1,151 @@
+"""Work that is shared out among the cores."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from equipoise import cores
+
+
+@pytest.fixture(params=[1, 2, 5])
+def count(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """As many cores as the test says, whatever the machine has."""
+    monkeypatch.setattr(cores, "wanted", lambda: request.param)
+    return int(request.param)
+
+
+def several(monkeypatch: pytest.MonkeyPatch, count: int = 3) -> None:
+    monkeypatch.setattr(cores, "wanted", lambda: count)
+
+
+@pytest.mark.parametrize("parts", [0, 1, 2, 7, 300])
+def test_results_come_in_the_order_of_the_parts(count: int, parts: int) -> None:
+    assert cores.shared_out(lambda part: part * part, range(parts)) == [part * part for part in range(parts)]
+
+
+def test_copies_do_the_work_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    several(monkeypatch)
+    seen = np.arange(1000.0)  # what is computed here is seen by the copies
+    barrier = _meeting(3)
+
+    def summed(part: int) -> tuple[int, float]:
+        barrier()
+        return os.getpid(), float(seen[part:].sum())
+
+    found = cores.shared_out(summed, [0, 10, 20])
+    assert [value for _, value in found] == [seen[part:].sum() for part in (0, 10, 20)]
+    workers = {process for process, _ in found}
+    assert len(workers) == 3
+    assert os.getpid() in workers
+    for process in workers - {os.getpid()}:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+
+
+def _meeting(count: int) -> Callable[[], None]:
+    """Return a function that returns when as many processes have called it."""
+    reading, writing = os.pipe()
+
+    def met() -> None:
+        os.write(writing, b"1")
+        while int.from_bytes(fcntl.ioctl(reading, termios.FIONREAD, bytes(4)), sys.byteorder) < count:
+            time.sleep(0.001)
+
+    return met
+
+
+def test_an_error_is_raised_here_as_it_is(count: int) -> None:
+    def failing(part: int) -> int:
+        if part == 3:
+            raise ZeroDivisionError(f"part {part}")
+        return part
+
+    with pytest.raises(ZeroDivisionError, match=r"^part 3$"):
+        cores.shared_out(failing, range(5))
+
+
+def test_what_a_killed_copy_had_begun_is_computed_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    several(monkeypatch)
+    parent = os.getpid()
+
+    def killed(part: int) -> int:
+        if os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return part + 1
+
+    assert cores.shared_out(killed, range(20)) == list(range(1, 21))
+
+
+def test_copies_are_ended_when_this_process_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    several(monkeypatch, 2)
+    parent, copies = os.getpid(), []
+    fork = os.fork
+
+    def forked() -> int:
+        child = fork()
+        if child:
+            copies.append(child)
+        return child
+
+    def waiting(part: int) -> int:
+        if os.getpid() == parent:
+            raise KeyboardInterrupt
+        signal.pause()
+        return part
+
+    monkeypatch.setattr(os, "fork", forked)
+    with pytest.raises(KeyboardInterrupt):
+        cores.shared_out(waiting, range(2))
+    assert len(copies) == 1
+    with pytest.raises(ProcessLookupError):
+        os.kill(copies[0], 0)
+
+
+def test_another_thread_computes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    several(monkeypatch)
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.extend(cores.shared_out(lambda _: os.getpid(), range(9))))
+    thread.start()
+    thread.join()
+    assert found == [os.getpid()] * 9
+
+
+def test_no_file_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    several(monkeypatch)
+    before = set(os.listdir("/proc/self/fd"))
+    cores.shared_out(lambda part: part, range(10))
+    assert len(set(os.listdir("/proc/self/fd"))) == len(before)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"), [("", None), ("1", 1), ("2", 2), ("0", None), ("many", None), ("-1", None), ("100000", None)]
+)
+def test_a_user_may_want_fewer_cores(monkeypatch: pytest.MonkeyPatch, said: str, expected: int | None) -> None:
+    monkeypatch.setattr(cores, "there", lambda: 4)
+    monkeypatch.setenv("OMP_NUM_THREADS", said)
+    assert cores.wanted() == (expected or 4)
+
+
+def test_the_cores_that_are_there() -> None:
+    assert cores.there() == len(os.sched_getaffinity(0))
+
+
+def test_products_take_one_thread_within_and_as_many_as_before_after() -> None:
+    def threads() -> list[int]:
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    before = threads()
+    with cores.one_thread():
+        assert set(threads()) == {1}
+    assert threads() == before
