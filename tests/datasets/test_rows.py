@@ -70,7 +70,7 @@ def test_sentence_pairs_in_memory_are_pairs() -> None:
     assert all(example.pair is not None for example in open_dataset(rows).examples)
 
 
-@pytest.mark.parametrize("data", [None, 7, object(), [1, 2], {"text": "x"}])
+@pytest.mark.parametrize("data", [None, 7, object(), [1, 2], [{"text": "x"}, 2], {"text": "x"}])
 def test_anything_else_is_one_sentence(data: Any) -> None:
     with pytest.raises(DatasetError, match="data must be a name, a path, a Dataset, a DataFrame"):
         open_dataset(data)

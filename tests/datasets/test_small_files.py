@@ -112,11 +112,9 @@ def test_questions_of_big_bench_are_read_or_refused_as_they_were(tmp_path: Path)
     other.write_text(json.dumps({"examples": [TASKS["good"]]}))
     said["another name"] = [example.id for example in open_dataset(other).examples]
     assert_kept("datasets/small/big-bench", said)
-    for content in (
-        '{"examples": 3, "target_scores": 1}',
-        '{"examples": [{"a": "target_scores"}]}',
-        '["target_scores"]',
-    ):
+    mixed = json.dumps({"examples": [TASKS["good"], {"a": 1}]})
+    others = ('{"examples": 3, "target_scores": 1}', '{"examples": [{"a": "target_scores"}]}', '["target_scores"]')
+    for content in (mixed, *others):
         other.write_text(content)
         assert not is_bbq(other)
     assert is_bbq(write_age(tmp_path)) and not is_bbq(tmp_path / "Age.txt") and is_bbq(tmp_path)
@@ -124,6 +122,7 @@ def test_questions_of_big_bench_are_read_or_refused_as_they_were(tmp_path: Path)
 
 def write_age(folder: Path) -> Path:
     (folder / "Age.txt").write_text("x")
+    (folder / "other.jsonl").write_text("x")
     (folder / "Age.jsonl").write_text(lines([bbq_row(0)]))
     return folder / "Age.jsonl"
 
@@ -230,6 +229,8 @@ CHANGES: list[tuple[str, str, str]] = [
     ("made.toml", '"heir"', "[]"),
     ("made.toml", '"heir"', '" "'),
     ("made.toml", '"heir"', "7"),
+    ("made.toml", '"heir"', '["heir", 7]'),
+    ("made.toml", '"heir"', '["heir", " "]'),
     ("made.toml", '"she"', '"it"'),
     ("made.toml", 'id = "flat"', 'id = "loan"'),
     ("made.toml", 'id = "flat"', 'id = ""'),
