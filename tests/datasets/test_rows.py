@@ -132,6 +132,7 @@ def read(folder: Path, name: str, content: bytes | str) -> Any:
         ("a.csv", "a,b\n,\n", "a.csv: holds no row"),
         ("a.csv", "a,b\n", "a.csv: holds no row"),
         ("a.csv", "a, a\n1,2\n", "a.csv: duplicate column 'a'"),
+        ("a.csv", "a,b,a,b\n1,2,3,4\n", "a.csv: duplicate column 'a'"),
         ("a.csv", "a,b\n1\n", "a.csv:2: has 1 cells, but the header has 2"),
         ("a.csv", 'a,b\n\n1,"2\n', "a.csv:3: is not well-formed (unexpected end of data)"),
         ("a.csv", 'a,b\n1,"2"x\n', "a.csv:2: is not well-formed (',' expected after '\"')"),

@@ -243,6 +243,7 @@ CHANGES: list[tuple[str, str, str]] = [
     ("made.toml", 'right = "no"', 'right = "never"'),
     ("made.toml", 'questions = ["Yes, {person}?"]', "questions = [3]"),
     ("made.toml", '"age"', '"race"'),
+    ("made.toml", '["age"]', '["age", "race", "class"]'),
     ("made.toml", 'good = "yes"\n', ""),
     ("made.toml", 'groups = "people.toml"', "groups = 3"),
 ]

@@ -340,3 +340,11 @@ def test_a_limit_above_the_pairs_asks_each_once() -> None:
     every = requests_of(Plan(occupations()), prompts, "m")
     assert requests_of(Plan(occupations(), limit=10**6), prompts, "m") == every
     assert requests_of(Plan(occupations(), limit=395), prompts, "m") == every
+
+
+def test_of_several_faults_the_first_is_raised(tmp_path: Path) -> None:
+    api = Scripted(ModelError("first"), ModelError("second"), ModelError("third"))
+    with pytest.raises(ModelError, match=r"^first$"):
+        asked_of(tmp_path / "a", api, concurrency=3)
+    with pytest.raises(ZeroDivisionError):
+        asked_of(tmp_path / "b", Scripted(ZeroDivisionError(), KeyError("x")), concurrency=2)
