@@ -372,6 +372,13 @@ def test_another_run_goes_with_its_scores_only_where_it_is_replaced(folder: RunF
     assert not folder.scores.exists() and not folder.reasoning.exists() and folder.stores() == {}
 
 
+def test_a_folder_is_made_with_those_above_it(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "a" / "b" / "run")
+    with folder.held():
+        folder.begin(replace(OLD, finished=None))
+    assert folder.manifest().model == "m"
+
+
 def test_names_of_folders_are_plain_and_of_a_length() -> None:
     assert folder_name(" a/b:c--d. ", longest=20) == "a-b-c--d" and folder_name("x" * 20, longest=20) == "x" * 20
     long = folder_name("y" * 21, longest=20)

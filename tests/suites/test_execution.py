@@ -204,9 +204,16 @@ def faked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tupl
         Fake.script, Fake.first = script, list(first or [])
         path = tmp_path / "suite.toml"
         path.write_text(BASIS)
-        suite = replace(read_suite(path), out=tmp_path / "out", **more)
+        suite = replace(read_suite(path), out=tmp_path / "deep" / "out", **more)
         made = [
-            Cell(Model(spec, spec.upper()), "builtin", task, {"limit": 3}, tmp_path / "out" / "cells" / spec, prompts=4)
+            Cell(
+                Model(spec, spec.upper()),
+                "builtin",
+                task,
+                {"limit": 3},
+                tmp_path / "deep" / "out" / "cells" / spec,
+                prompts=4,
+            )
             for spec, task in (name.split() for name in script)
         ]
         return suite, Status(made, suite.out / "status.json")

@@ -298,7 +298,7 @@ def test_a_request_has_its_seed_and_room_for_its_sentences(tmp_path: Path) -> No
 def test_several_are_asked_at_once_but_never_more_than_there_are(tmp_path: Path) -> None:
     for concurrency, most in ((3, 3), (99, 8)):
         api = Scripted()
-        asked_of(tmp_path / str(concurrency), api, concurrency=concurrency)
+        asked_of(tmp_path / "deep" / str(concurrency), api, concurrency=concurrency)
         assert api.most == most and len(api.asked) == 8
 
 
