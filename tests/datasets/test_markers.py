@@ -102,6 +102,8 @@ def test_contrasts_go_both_ways_and_articles_follow_the_lists(tmp_path: Path) ->
         ("[age]\n\nx = \n", "mine.toml:3: is not TOML (Invalid value (at line 3, column 5))"),
         ("", "mine.toml: names no attribute; write a section such as [age]"),
         ("# note\nage = 3\n", "mine.toml:2: 'age' is outside of a section; write [age] and its words below"),
+        ('[x]\nneutral = [\n"old"]\n[age]\nold = 1\n', "mine.toml:5: 'old' is not one of"),
+        ("[age]\nx = [\n", "mine.toml:1: is not TOML ("),
         ("[age]\nz = 1\nb = 1\n", "mine.toml:2: 'z' is not one of"),
         ("[age]\nneutral = ['x', 'y', 'x', 'y']\n", "mine.toml:2: duplicate 'x' in [age]"),
         ("[age]\nold = 1\n", "mine.toml:2: 'old' is not one of privileged, disadvantaged, neutral, contrasts, a, an"),
