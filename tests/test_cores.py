@@ -121,6 +121,12 @@ def test_another_thread_computes_by_itself(monkeypatch: pytest.MonkeyPatch) -> N
     assert found == [os.getpid()] * 9
 
 
+def test_more_parts_than_a_pipe_holds_are_computed_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    several(monkeypatch)
+    assert cores.shared_out(lambda _: 1, range(cores.MOST_PARTS + 1)) == [1] * (cores.MOST_PARTS + 1)
+    assert cores.shared_out(lambda part: part, range(cores.MOST_PARTS)) == [*range(cores.MOST_PARTS)]
+
+
 def test_no_file_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
     several(monkeypatch)
     before = set(os.listdir("/proc/self/fd"))

@@ -15,6 +15,9 @@ from typing import BinaryIO, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+MOST_PARTS = 2**15
+"""As many numbers as a pipe holds."""
+
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
@@ -37,7 +40,8 @@ def load() -> float:
 
 def one_thread() -> AbstractContextManager[object]:
     """Return a context in which products take one thread: with several, sums round by the number of threads."""
-    return _libraries().limit(limits=1, user_api="blas")
+    limited: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
+    return limited
 
 
 @cache
@@ -54,7 +58,12 @@ def shared_out(function: Callable[[Part], Result], parts: Sequence[Part]) -> lis
     ended for want of memory, or the function raised an error. Where a process cannot be copied, all is computed here.
     """
     copies = min(wanted(), len(parts)) - 1
-    if copies < 1 or sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
+    if (
+        copies < 1
+        or len(parts) > MOST_PARTS
+        or sys.platform != "linux"
+        or threading.current_thread() is not threading.main_thread()
+    ):
         return [function(part) for part in parts]
     # Several copies with several threads each would wait for each other.
     with one_thread(), ExitStack() as opened:
@@ -69,10 +78,10 @@ def shared_out(function: Callable[[Part], Result], parts: Sequence[Part]) -> lis
             children[_copied(function, parts, reading, answers)] = answers
         results = {number: function(parts[number]) for number in _numbers(reading)}
         while children:
-            child, answers = children.popitem()
+            child, answered = children.popitem()
             os.waitpid(child, 0)
-            answers.seek(0)
-            results.update(_received(answers))
+            answered.seek(0)
+            results.update(_received(answered))
     return [results[number] if number in results else function(part) for number, part in enumerate(parts)]
 
 

@@ -98,13 +98,13 @@ def _apart(sentences: MarkedType) -> Iterator[Claim]:
     inside = np.zeros(len(ways), dtype=bool)
     inside[sentences.rows] = True
     inside &= (ways != NONE) & (privilege != NEUTRAL)
-    confidence = _confidence(sentences)
+    confidence, shares, clusters = _confidence(sentences)
     size = int(sentences.items.clusters.max(initial=-1)) + 1
     for way, name in sorted(set(zip(ways[inside].tolist(), attribute[inside].tolist(), strict=True))):
         rows = np.flatnonzero(inside & (ways == way) & (attribute == name))
         genders, markers = (list(_against_others(group[rows])) for group in (gender, marker))
         sides = [*genders, *markers, *(_crossed(first, second) for first in genders for second in markers)]
-        chosen = [column[rows] for column in confidence]
+        chosen = confidence[rows], shares[rows], clusters[rows]
         units = [row for side in sides if (row := side_units(*chosen, side, size)) is not None]
         if units:
             yield Claim(_name("confidence_disparity", sentences, way, attribute=name), np.stack(units))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, redirect_stderr
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import fields
+from functools import lru_cache
 from io import StringIO
 from pathlib import Path, PurePath
 from typing import Any
@@ -131,8 +132,7 @@ def load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tuple
     place: dict[str, Any] = {"adapter_kwargs": {"local_files_only": bool(extra.get("local_files_only"))}}
     place |= {"device_map": "auto"} if spread else {}
     try:
-        # Reading GGUF draws a progress bar that no setting of transformers turns off.
-        with redirect_stderr(StringIO()) if "gguf_file" in extra else nullcontext():
+        with _reading_gguf() if "gguf_file" in extra else nullcontext():
             _check_kind(source, name, extra)
             tokenizer = AutoTokenizer.from_pretrained(source, **extra)
             model, loaded = AutoModelForCausalLM.from_pretrained(
@@ -147,6 +147,24 @@ def load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tuple
         raise
     except Exception as error:  # transformers raises a dozen kinds, down to bare Exception from its Rust parts
         raise ModelError(f"the model {name} cannot be loaded: {_reason(error, options, Path(source))}") from error
+
+
+@contextmanager
+def _reading_gguf() -> Iterator[None]:
+    """Let transformers read the header of a file once: it asks for it for the configuration, tokenizer and weights.
+
+    Reading also draws a progress bar, which no setting of transformers turns off.
+    """
+    import gguf
+
+    names = vars(gguf)
+    reader = names["GGUFReader"]
+    names["GGUFReader"] = lru_cache(maxsize=1)(reader)
+    try:
+        with redirect_stderr(StringIO()):
+            yield
+    finally:
+        names["GGUFReader"] = reader
 
 
 def _check_kind(source: str, name: str, extra: Mapping[str, Any]) -> None:
