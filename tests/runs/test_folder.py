@@ -372,6 +372,13 @@ def test_another_run_goes_with_its_scores_only_where_it_is_replaced(folder: RunF
     assert not folder.scores.exists() and not folder.reasoning.exists() and folder.stores() == {}
 
 
+def test_a_folder_is_its_path_whatever_was_read_of_it(folder: RunFolder) -> None:
+    folder.manifest()
+    assert folder == RunFolder(folder.path) and repr(folder) == f"RunFolder(path={folder.path!r})"
+    with pytest.raises(TypeError):
+        RunFolder(folder.path, {})  # type: ignore[call-arg]
+
+
 def test_a_folder_is_made_with_those_above_it(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "a" / "b" / "run")
     with folder.held():
