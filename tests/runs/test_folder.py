@@ -297,7 +297,7 @@ def test_a_table_is_asked_for_by_its_name(folder: RunFolder) -> None:
 
 
 def test_a_run_under_way_says_how_to_continue(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
+    folder = RunFolder(tmp_path / "a" / "b" / "run")
     with folder.held():
         folder.begin(replace(OLD, finished=None))
     with pytest.raises(
@@ -377,13 +377,6 @@ def test_a_folder_is_its_path_whatever_was_read_of_it(folder: RunFolder) -> None
     assert folder == RunFolder(folder.path) and repr(folder) == f"RunFolder(path={folder.path!r})"
     with pytest.raises(TypeError):
         RunFolder(folder.path, {})  # type: ignore[call-arg]
-
-
-def test_a_folder_is_made_with_those_above_it(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "a" / "b" / "run")
-    with folder.held():
-        folder.begin(replace(OLD, finished=None))
-    assert folder.manifest().model == "m"
 
 
 def test_names_of_folders_are_plain_and_of_a_length() -> None:
