@@ -12,7 +12,7 @@ from equipoise.builder.rules.filters import (
 )
 from equipoise.builder.steps import Draft
 from equipoise.builder.wordlist import HE, SHE, mentions_of, occupations, read_wordlist, set_of
-from equipoise.datasets.pronouns import KNOWN
+from equipoise.datasets.pronouns import KNOWN, PronounSet
 from equipoise.records import DatasetError
 
 WORDS = occupations()
@@ -81,3 +81,8 @@ def test_pronouns_of_chosen_sets_are_found_and_named() -> None:
     assert (found[0].start, found[0].end) == (0, 7)
     assert set_of("XEM", sets) == KNOWN["xe"] and set_of("he", sets) is None and set_of("her", (SHE, HE)) == SHE
     assert occupations().name == "occupations" and occupations().words["nurse"].share == 90.0
+
+
+def test_the_longer_of_two_pronouns_is_found() -> None:
+    own = PronounSet("xe", "xe'm", "xe'r", "xe'self", "xe")
+    assert [found.word for found in mentions_of("Xe lost xe'r hat and xe'self.", (own,))] == ["xe", "xe'r", "xe'self"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,9 +11,11 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from equipoise.cli import app
-from equipoise.cli.parameters import AUDIT, with_options
+from equipoise.cli import app, parameters
+from equipoise.cli.parameters import AUDIT, PaperValues, with_options
 from equipoise.options import RunOptions
+from equipoise.papers.published import published_values
+from equipoise.records import EquipoiseError
 from equipoise.settings import Settings
 
 SHARED = {
@@ -80,3 +84,55 @@ def test_a_shared_option_has_one_flag_and_one_help(command: str) -> None:
         parameter = by_flag[option.name if option.positional else f"--{option.key}"]
         assert parameter.help.startswith(option.help)
         assert ("Repeatable." in parameter.help) == (option.several or option.pairs)
+
+
+@pytest.mark.parametrize(
+    ("parts", "mapping"),
+    [
+        (["a=b"], {"a": "b"}),
+        (["a=b,c=d", " e = f "], {"a": "b", "c": "d", "e": "f"}),
+        (["a=b=c"], {"a": "b=c"}),
+    ],
+)
+def test_columns_are_parts_of_names_and_columns(parts: list[str], mapping: dict[str, str]) -> None:
+    assert parameters._column_map(parts) == mapping
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        (["a"], "--columns takes name=column parts, not 'a'"),
+        (["=b"], "--columns takes name=column parts, not '=b'"),
+        (["a=b, c="], "--columns takes name=column parts, not ' c='"),
+        (["a=b", "a=c"], "--columns names 'a' twice: 'b' and 'c'"),
+    ],
+)
+def test_columns_that_cannot_be_are_refused(parts: list[str], sentence: str) -> None:
+    with pytest.raises(EquipoiseError) as refused:
+        parameters._column_map(parts)
+    assert str(refused.value) == sentence
+
+
+def test_values_are_turned_into_what_the_library_takes() -> None:
+    values = {"columns": ["a=b"], "pronouns": ["he, she", "", "they"], "log": ["wandb"], "shots": Path("s.csv")}
+    taken = {name: parameters._library_value(AUDIT[name], value) for name, value in values.items()}
+    expected = {"columns": {"a": "b"}, "pronouns": ["he", "she", "they"], "log": ["wandb"], "shots": "s.csv"}
+    assert taken == expected and all(type(taken[name]) is type(expected[name]) for name in taken)
+    assert parameters._library_value(AUDIT["limit"], 3) == 3
+
+
+def test_published_values_are_those_of_every_paper_named() -> None:
+    papers = [PaperValues("ucerf-paper"), PaperValues("winoidentity-paper")]
+    several = [value for name in ("ucerf", "winoidentity") for value in published_values(name)]
+    assert parameters.published_values(papers) == several and parameters.published_values(None) == []
+
+
+def test_what_was_given_is_told_from_a_default() -> None:
+    def context(source: str | None) -> Any:
+        found = None if source is None else SimpleNamespace(name=source)
+        return SimpleNamespace(get_parameter_source=lambda name: found)
+
+    given = {
+        source: parameters.was_given(context(source), "x") for source in ("COMMANDLINE", "DEFAULT_MAP", "DEFAULT", None)
+    }
+    assert given == {"COMMANDLINE": True, "DEFAULT_MAP": True, "DEFAULT": False, None: False}

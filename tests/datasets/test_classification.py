@@ -138,3 +138,42 @@ def test_a_table_that_has_neither_pronoun_nor_group_says_what_it_may_name(tmp_pa
     path = table(tmp_path, "Ann slept.,a|b\n", header="text,candidates\n")
     with pytest.raises(DatasetError, match=r"no column holds the pronoun; .*group=COLUMN for texts without a pronoun"):
         open_dataset(path, DatasetOptions())
+
+
+def test_every_fault_of_a_set_is_told_with_its_rows(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(
+        "text,candidates,gold,group,set\n"
+        "a,x|y,x,women,s\nb,x|y,y,men,s\nc,y|x,x,men,s\nd,x|y,x,others,s\ne,x|y,,men,t\n"
+    )
+    dataset = open_dataset(path)
+    assert [(fault.where, fault.kind, fault.what, fault.handling) for fault in dataset.faults] == [
+        (
+            "mine.csv:3",
+            "not a counterfactual set",
+            "its set 's' has several rows of the group 'men'",
+            "kept as the table says",
+        ),
+        (
+            "mine.csv:3",
+            "right answers differ",
+            "its right answer is not that of mine.csv:2, of the same set",
+            "kept as the table says",
+        ),
+        (
+            "mine.csv:4",
+            "not a counterfactual set",
+            "its set 's' has several rows of the group 'men'",
+            "kept as the table says",
+        ),
+        (
+            "mine.csv:4",
+            "candidates differ",
+            "its candidates are not those of mine.csv:2, of the same set",
+            "kept as the table says",
+        ),
+        ("mine.csv:6", "no counterfactual set", "no other row has its set", "kept, unpaired"),
+    ]
+    path.write_text("text,candidates,group\na,x|y,men\nb,x|y,men\nc,x|y|z,men\nd,x|y|z,men\n")
+    with pytest.raises(DatasetError, match=r"^mine\.csv:4: every row needs 2 candidates, as the first has$"):
+        open_dataset(path)

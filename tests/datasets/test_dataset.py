@@ -154,8 +154,9 @@ def test_the_hash_is_of_json_in_the_order_of_names() -> None:
 def test_errors_name_the_source_where_there_is_one() -> None:
     with pytest.raises(DatasetError, match=r"^here: holds no sentence$"):
         Dataset("m", (), source="here")
+    other = replace(ROW, id="b")
     with pytest.raises(DatasetError, match=r"^here: duplicate id 'a'$"):
-        Dataset("m", (ROW, ROW), source="here")
+        Dataset("m", (ROW, other, ROW, other), source="here")
 
 
 def test_sets_are_those_of_several_and_pairs() -> None:

@@ -194,7 +194,7 @@ def test_datasets_of_one_name_are_told_apart_by_their_content() -> None:
 @pytest.mark.parametrize(
     ("files", "options", "name", "count"),
     [
-        ({"type1-pro.txt": PRO, "type1-anti.txt": ANTI}, {}, "synthbias", 2),
+        ({"type1-pro.txt": PRO, "type1-anti.txt": ANTI, "notes.md": "x"}, {}, "synthbias", 2),
         ({"winobias_format/type1-pro.txt": PRO, "winobias_format/type1-anti.txt": ANTI}, {}, "synthbias", 2),
         ({"pro_type1.txt": PRO, "anti_type1.txt": ANTI, "type1-pro.txt.bak": "x"}, {}, "it-s-mine", 2),
         (

@@ -275,8 +275,9 @@ def test_a_file_may_lie_deep_and_a_fault_says_what_it_is(tmp_path: Path, mirror)
     assert file_faults(deep, tmp_path) == [
         Fault("a/b/c/one.txt", "missing file", f"is not in {tmp_path}", "read without it")
     ]
+    assert fetch(deep, to=tmp_path / "new" / "folder") == tmp_path / "new" / "folder"
     fetch(deep, to=tmp_path)
-    assert left(tmp_path) == ["a/b/c/one.txt"]
+    assert left(tmp_path) == ["a/b/c/one.txt", "new/folder/a/b/c/one.txt"]
     (tmp_path / "a/b/c/one.txt").write_bytes(CONTENT + b"x")
     assert file_faults(deep, tmp_path) == [
         Fault("a/b/c/one.txt", "another version", "differs from revision r of h", "read as it is")

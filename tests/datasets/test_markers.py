@@ -95,45 +95,75 @@ def test_contrasts_go_both_ways_and_articles_follow_the_lists(tmp_path: Path) ->
     assert age.demographic and age.crossed().name == "age"
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("[age\n", "mine.toml:1: is not TOML (Expected ']' at the end of a table declaration (at line 1, column 5))"),
-        ("[age]\n\nx = \n", "mine.toml:3: is not TOML (Invalid value (at line 3, column 5))"),
-        ("", "mine.toml: names no attribute; write a section such as [age]"),
-        ("# note\nage = 3\n", "mine.toml:2: 'age' is outside of a section; write [age] and its words below"),
-        ("[age]\nold = 1\n", "mine.toml:2: 'old' is not one of privileged, disadvantaged, neutral, contrasts, a, an"),
-        (
-            "# x\n[age] # y\nprivileged = ['a']\nneutral = ['b']\n",
-            "mine.toml:4: [age] has neutral words and sides; it can have one or the other",
-        ),
-        ("[x]\nneutral=['b']\n['age']\nprivileged = ['a']\n", "mine.toml:3: [age] has no disadvantaged words"),
-        ('["age"]\ndisadvantaged = ["a"]\n', "mine.toml:1: [age] has no privileged words"),
-        ("[age]\n", "mine.toml:1: [age] has no privileged words"),
-        ("[age]\nneutral = []\n", 'mine.toml:2: neutral must be a list of words such as ["young"]'),
-        ("[age]\nneutral = 'x'\n", 'mine.toml:2: neutral must be a list of words such as ["young"]'),
-        ("[age]\nneutral = ['x']\na = 'x'\n", 'mine.toml:3: a must be a list of words such as ["young"]'),
-        ("[age]\nneutral = ['x', 3]\n", "mine.toml:2: 3 among the neutral words is not a word"),
-        ("[age]\nneutral = ['x', ' ']\n", "mine.toml:2: ' ' among the neutral words is not a word"),
-        ("[age]\nneutral = ['a  b']\n", "mine.toml:2: 'a  b' among the neutral words is not a word"),
-        ("[age]\nneutral = ['x',\n'y',\n'X']\n", "mine.toml:4: duplicate 'X' in [age]"),
-        ("[age]\nneutral = ['x',\n'y',\n'x']\n", "mine.toml:4: duplicate 'x' in [age]"),
-        ("[age]\nneutral = ['x']\n[race]\nneutral = ['X']\n", "mine.toml:4: 'X' is in 'age' too"),
-        (SECTION.replace('["young", "old"]', '"young"'), "mine.toml:4: contrasts must be pairs of words such as"),
-        (SECTION.replace('["young", "old"]', '["young"]'), "mine.toml:4: contrasts must be pairs of words such as"),
-        (SECTION.replace('["young", "old"]', '["young", "ill"]'), "mine.toml:4: 'ill' among the contrasts is not a"),
-        (
-            SECTION.replace('["young", "old"]', '["elderly", "old"]'),
-            "mine.toml:4: 'elderly' and 'old' are on the same side",
-        ),
-    ],
-)
+FAULTS = [
+    ("[age\n", "mine.toml:1: is not TOML (Expected ']' at the end of a table declaration (at line 1, column 5))"),
+    ("[age]\n\nx = \n", "mine.toml:3: is not TOML (Invalid value (at line 3, column 5))"),
+    ("", "mine.toml: names no attribute; write a section such as [age]"),
+    ("# note\nage = 3\n", "mine.toml:2: 'age' is outside of a section; write [age] and its words below"),
+    ('[x]\nneutral = [\n"old"]\n[age]\nold = 1\n', "mine.toml:5: 'old' is not one of"),
+    ("[age]\nx = [\n", "mine.toml:1: is not TOML ("),
+    ("[age]\nz = 1\nb = 1\n", "mine.toml:2: 'z' is not one of"),
+    ("[age]\nneutral = ['x', 'y', 'x', 'y']\n", "mine.toml:2: duplicate 'x' in [age]"),
+    ("[age]\nold = 1\n", "mine.toml:2: 'old' is not one of privileged, disadvantaged, neutral, contrasts, a, an"),
+    (
+        "# x\n[age] # y\nprivileged = ['a']\nneutral = ['b']\n",
+        "mine.toml:4: [age] has neutral words and sides; it can have one or the other",
+    ),
+    ("[x]\nneutral=['b']\n['age']\nprivileged = ['a']\n", "mine.toml:3: [age] has no disadvantaged words"),
+    ('["age"]\ndisadvantaged = ["a"]\n', "mine.toml:1: [age] has no privileged words"),
+    ("[age]\n", "mine.toml:1: [age] has no privileged words"),
+    ("[age]\nneutral = []\n", 'mine.toml:2: neutral must be a list of words such as ["young"]'),
+    ("[age]\nneutral = 'x'\n", 'mine.toml:2: neutral must be a list of words such as ["young"]'),
+    ("[age]\nneutral = ['x']\na = 'x'\n", 'mine.toml:3: a must be a list of words such as ["young"]'),
+    ("[age]\nneutral = ['x', 3]\n", "mine.toml:2: 3 among the neutral words is not a word"),
+    ("[age]\nneutral = ['x', ' ']\n", "mine.toml:2: ' ' among the neutral words is not a word"),
+    ("[age]\nneutral = ['a  b']\n", "mine.toml:2: 'a  b' among the neutral words is not a word"),
+    ("[age]\nneutral = ['x',\n'y',\n'X']\n", "mine.toml:4: duplicate 'X' in [age]"),
+    ("[age]\nneutral = ['x',\n'y',\n'x']\n", "mine.toml:4: duplicate 'x' in [age]"),
+    ("[age]\nneutral = ['x']\n[race]\nneutral = ['X']\n", "mine.toml:4: 'X' is in 'age' too"),
+    (SECTION.replace('["young", "old"]', '"young"'), "mine.toml:4: contrasts must be pairs of words such as"),
+    (SECTION.replace('["young", "old"]', '["young"]'), "mine.toml:4: contrasts must be pairs of words such as"),
+    (SECTION.replace('["young", "old"]', '["young", "ill"]'), "mine.toml:4: 'ill' among the contrasts is not a"),
+    (
+        SECTION.replace('["young", "old"]', '["elderly", "old"]'),
+        "mine.toml:4: 'elderly' and 'old' are on the same side",
+    ),
+]
+"""What a file holds, and how the reason begins for which it is refused."""
+
+
+@pytest.mark.parametrize(("content", "reason"), FAULTS)
 def test_every_fault_of_a_file_is_named_with_its_line(tmp_path: Path, content: str, reason: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(content)
     with pytest.raises(DatasetError) as error:
         read_markers(path)
     assert str(error.value).startswith(reason)
+
+
+BEFORE = """[first]
+neutral = [
+"age",
+"neutral",
+"privileged",
+"disadvantaged",
+"contrasts",
+"race"]
+"""
+"""A section whose words are the keys of the next one: a line must not be that of another section."""
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [row for row in FAULTS if "TOML" not in row[1] and row[0].startswith("[") and "[x]" not in row[0]],
+)
+def test_a_line_is_that_of_its_own_section(tmp_path: Path, content: str, reason: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(BEFORE + content)
+    with pytest.raises(DatasetError) as error:
+        read_markers(path)
+    file, line, rest = reason.split(":", 2)
+    assert str(error.value).startswith(f"{file}:{int(line) + BEFORE.count(chr(10))}:{rest}")
 
 
 def test_attributes_are_chosen_by_name_or_those_with_sides(tmp_path: Path) -> None:

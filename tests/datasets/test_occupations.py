@@ -10,6 +10,7 @@ from kept_texts import assert_kept
 
 from equipoise.datasets.occupations import (
     OCCUPATIONS,
+    Finder,
     mentions,
     named,
     people,
@@ -152,3 +153,14 @@ def test_the_imbalance_of_an_occupation_is_its_distance_from_half() -> None:
     values = workforce_imbalance(np.array([*shares, "astronaut", "Nurse"], dtype=object))
     assert values[:40].tolist() == pytest.approx([abs(share - 50) / 50 for share in shares.values()])
     assert np.isnan(values[40:]).all() and values[list(shares).index("nurse")] == pytest.approx(0.8)
+
+
+def test_of_two_names_that_overlap_the_longer_one_counts() -> None:
+    find = Finder(["police", "Police Officer", "officer", "army"])
+    assert [mention.name for mention in find("The police officer met the police.")] == ["Police Officer", "police"]
+    assert [mention.name for mention in find("Police officers, officers and armies", plurals=True)] == [
+        "Police Officer",
+        "officer",
+        "army",
+    ]
+    assert find("co-officer and officer-in-chief") == [] and len(find("the officer's hat")) == 1

@@ -70,7 +70,7 @@ def test_sentence_pairs_in_memory_are_pairs() -> None:
     assert all(example.pair is not None for example in open_dataset(rows).examples)
 
 
-@pytest.mark.parametrize("data", [None, 7, object(), [1, 2], {"text": "x"}])
+@pytest.mark.parametrize("data", [None, 7, object(), [1, 2], [{"text": "x"}, 2], {"text": "x"}])
 def test_anything_else_is_one_sentence(data: Any) -> None:
     with pytest.raises(DatasetError, match="data must be a name, a path, a Dataset, a DataFrame"):
         open_dataset(data)
@@ -132,6 +132,7 @@ def read(folder: Path, name: str, content: bytes | str) -> Any:
         ("a.csv", "a,b\n,\n", "a.csv: holds no row"),
         ("a.csv", "a,b\n", "a.csv: holds no row"),
         ("a.csv", "a, a\n1,2\n", "a.csv: duplicate column 'a'"),
+        ("a.csv", "a,b,a,b\n1,2,3,4\n", "a.csv: duplicate column 'a'"),
         ("a.csv", "a,b\n1\n", "a.csv:2: has 1 cells, but the header has 2"),
         ("a.csv", 'a,b\n\n1,"2\n', "a.csv:3: is not well-formed (unexpected end of data)"),
         ("a.csv", 'a,b\n1,"2"x\n', "a.csv:2: is not well-formed (',' expected after '\"')"),

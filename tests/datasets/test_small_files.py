@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from kept_texts import assert_kept
 from small_files import FILES, bbq_row, bbq_rows, lines
 
 from equipoise.datasets import open_dataset
-from equipoise.datasets.bbq import load_bbq
+from equipoise.datasets.bbq import is_bbq, load_bbq
 from equipoise.datasets.dataset import Dataset
+from equipoise.datasets.winobias import load_winobias
 from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError
 
@@ -79,6 +81,92 @@ def test_a_row_of_bbq_that_is_broken_is_refused_as_it_was(tmp_path: Path) -> Non
     assert_kept("datasets/small/bbq-refused", said, hide=[str(tmp_path)])
 
 
+ASKED = "Ann met Tom. It rained! Who sang?"
+TASKS: dict[str, Any] = {
+    "good": {"input": ASKED, "target_scores": {"Ann": 1, "Not enough info.": 0, "Tom": 0}},
+    "unknown": {"input": f"  {ASKED} ", "target_scores": {"Ann": 0, "Tom  B": 0, "Cannot be determined": 1}},
+    "two right": {"input": ASKED, "target_scores": {"Ann": 1, "Unknown": 1, "Tom": 0}},
+    "none right": {"input": ASKED, "target_scores": {"Ann": 0, "Unknown": 0, "Tom": 0}},
+    "two answers": {"input": ASKED, "target_scores": {"Ann": 1, "Unknown": 0}},
+    "a list": {"input": ASKED, "target_scores": ["Ann"]},
+    "no unknown": {"input": ASKED, "target_scores": {"Ann": 1, "Eva": 0, "Tom": 0}},
+    "two unknown": {"input": ASKED, "target_scores": {"Ann": 1, "Unknown": 0, "not known.": 0}},
+    "no question": {"input": "Ann met Tom.", "target_scores": {"Ann": 1, "Unknown": 0, "Tom": 0}},
+    "only a question": {"input": "Who sang?", "target_scores": {"Ann": 1, "Unknown": 0, "Tom": 0}},
+    "no text": {"input": 3, "target_scores": {"Ann": 1, "Unknown": 0, "Tom": 0}},
+}
+
+
+def test_questions_of_big_bench_are_read_or_refused_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "age" / "task.json"
+    path.parent.mkdir()
+    said: dict[str, Any] = {}
+    for name, task in TASKS.items():
+        path.write_text(json.dumps({"examples": [TASKS["good"], task]}))
+        try:
+            said[name] = open_dataset(path).examples[1]
+        except DatasetError as error:
+            said[name] = str(error)
+    other = tmp_path / "mine.json"
+    path.rename(other)
+    other.write_text(json.dumps({"examples": [TASKS["good"]]}))
+    said["another name"] = [example.id for example in open_dataset(other).examples]
+    assert_kept("datasets/small/big-bench", said)
+    mixed = json.dumps({"examples": [TASKS["good"], {"a": 1}]})
+    others = ('{"examples": 3, "target_scores": 1}', '{"examples": [{"a": "target_scores"}]}', '["target_scores"]')
+    for content in (mixed, *others):
+        other.write_text(content)
+        assert not is_bbq(other)
+    assert is_bbq(write_age(tmp_path)) and not is_bbq(tmp_path / "Age.txt") and is_bbq(tmp_path)
+
+
+def write_age(folder: Path) -> Path:
+    (folder / "Age.txt").write_text("x")
+    (folder / "other.jsonl").write_text("x")
+    (folder / "Age.jsonl").write_text(lines([bbq_row(0)]))
+    return folder / "Age.jsonl"
+
+
+NAMES: dict[str, list[str]] = {
+    "one file": ["pro_type1.txt"],
+    "one of two": ["anti_stereotyped_type2.txt.dev"],
+    "twice": ["pro_type1.txt", "pro-type1.txt", "anti_type1.txt"],
+    "other endings": ["pro_type1.md", "anti_type1.csv"],
+    "other words": ["product_type1.txt", "antique_type1.txt"],
+    "other types": ["pro_type3.txt", "anti_type12.txt"],
+    "hidden": [".pro_type1.txt", ".anti_type1.txt"],
+    "good": ["PRO-Type_1.TXT", "anti.type-1.txt"],
+    "splits": ["pro_type1.txt.dev", "anti_type1.txt.dev", "pro_type1.txt.test", "anti_type1.txt.test"],
+    "mixed splits": ["pro_type1.txt.dev", "anti_type1.txt.test"],
+}
+
+
+def test_files_of_winobias_are_known_by_their_names_as_they_were(tmp_path: Path) -> None:
+    said: dict[str, Any] = {}
+    for name, files in NAMES.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        for file in files:
+            word = "she" if "anti" in file.lower() else "he"
+            end = "ran" if "test" not in file else "sat"
+            (folder / file).write_text(f"1 [The guard] met the nurse and [{word}] {end}.\n")
+        try:
+            dataset = load_winobias(folder)
+            said[name] = [(example.id, example.groups.get("split", "")) for example in dataset.examples]
+        except DatasetError as error:
+            said[name] = str(error)
+    for path in (tmp_path / "none", tmp_path / "other words" / "product_type1.txt"):
+        with pytest.raises(DatasetError) as error:
+            load_winobias(path)
+        said[path.name] = str(error.value)
+    one = load_winobias(tmp_path / "splits" / "pro_type1.txt.dev")
+    said["one split"] = [example.id for example in one.examples]
+    (tmp_path / "good" / "PRO-Type_1.TXT").write_text(" \n")
+    with pytest.raises(DatasetError, match=r"^PRO-Type_1\.TXT: is empty$"):
+        load_winobias(tmp_path / "good")
+    assert_kept("datasets/small/winobias-names", said, hide=[str(tmp_path)])
+
+
 def changed(name: str, before: str, after: str) -> dict[str, str]:
     """Return a file of ours in which a text is another one."""
     assert any(before in text for text in FILES[name].values()), (name, before)
@@ -141,6 +229,8 @@ CHANGES: list[tuple[str, str, str]] = [
     ("made.toml", '"heir"', "[]"),
     ("made.toml", '"heir"', '" "'),
     ("made.toml", '"heir"', "7"),
+    ("made.toml", '"heir"', '["heir", 7]'),
+    ("made.toml", '"heir"', '["heir", " "]'),
     ("made.toml", '"she"', '"it"'),
     ("made.toml", 'id = "flat"', 'id = "loan"'),
     ("made.toml", 'id = "flat"', 'id = ""'),
@@ -153,6 +243,7 @@ CHANGES: list[tuple[str, str, str]] = [
     ("made.toml", 'right = "no"', 'right = "never"'),
     ("made.toml", 'questions = ["Yes, {person}?"]', "questions = [3]"),
     ("made.toml", '"age"', '"race"'),
+    ("made.toml", '["age"]', '["age", "race", "class"]'),
     ("made.toml", 'good = "yes"\n', ""),
     ("made.toml", 'groups = "people.toml"', "groups = 3"),
 ]

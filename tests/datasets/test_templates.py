@@ -146,3 +146,80 @@ def test_decisions_are_balanced_and_each_set_differs_in_the_people_alone() -> No
         assert sorted(str(gold) for gold in scenarios.values()) == ["0"] * 3 + ["1"] * 3 + ["None"] * 6
     with pytest.raises(DatasetError, match="unknown kind of decision 'war'; the kinds are: hiring"):
         open_dataset("decisions:war")
+
+
+@pytest.mark.parametrize(
+    ("word", "article"),
+    [
+        *(
+            (word, "an")
+            for word in (
+                "actor",
+                "Engineer",
+                "idea",
+                "old",
+                "uncle",
+                "hour",
+                "honour",
+                "heir",
+                "8 year",
+                "80",
+                "11 year",
+                "18 year",
+                "umpire",
+                "onerous",
+            )
+        ),
+        *(
+            (word, "a")
+            for word in (
+                "cook",
+                "euro",
+                "one",
+                "one year",
+                "uni",
+                "Union",
+                "user",
+                "utility",
+                "hero",
+                "110",
+                "180",
+                "7",
+                "young",
+            )
+        ),
+    ],
+)
+def test_the_article_of_every_beginning(word: str, article: str) -> None:
+    content = {
+        "candidates": ["yes", "no"],
+        "good": "yes",
+        "questions": ["Is it {A name}?"],
+        "groups": {"g": {"x": {"name": word}, "y": {"name": "z"}}},
+        "scenario": [{"id": "s", "text": "We met {a name}; {Name} left."}],
+    }
+    first, second = load_templates(content).examples
+    assert first.text == f"We met {article} {word}; {word[0].upper()}{word[1:]} left."
+    assert first.slots["question"] == f"Is it {article.capitalize()} {word}?" and second.text == "We met a z; Z left."
+
+
+def test_content_in_memory_says_what_is_wrong_without_a_line() -> None:
+    for groups, reason in (
+        ("people.toml", "data: groups must be a table here, not the name of a file"),
+        ({}, 'data: it has no groups: write [groups.gender], or groups = "people.toml"'),
+        ({"g": {"x": {"a": "b"}}}, "data: groups.g needs at least two groups to compare"),
+    ):
+        with pytest.raises(DatasetError) as error:
+            load_templates({"groups": groups, "scenario": [{}]})
+        assert str(error.value) == reason
+    good = {"g": {"x": {"a": "b"}, "y": {"a": "c"}}}
+    for scenario, reason in (
+        ([], "data: it has no [[scenario]]"),
+        (3, "data: it has no [[scenario]]"),
+        ([3], "data: scenario 1: a scenario must be a table"),
+        ([{"id": "s"}], "data: scenario 's': text is missing"),
+        ([{"id": "s", "text": "t"}, {}], "data: scenario 's': candidates is missing"),
+    ):
+        with pytest.raises(DatasetError) as error:
+            load_templates({"groups": good, "scenario": scenario})
+        assert str(error.value) == reason

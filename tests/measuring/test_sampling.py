@@ -172,7 +172,7 @@ def test_audits_that_stop_early_are_as_kept() -> None:
 
 
 def test_marked_sentences_stop_as_kept() -> None:
-    data = identity_dataset(builtin(160), recipe(augmentations=["R"], attributes=["age", "race"]))
+    data = identity_dataset(builtin(330), recipe(augmentations=["R"], attributes=["age", "race"]))
     plan = Plan([], resamples=20)
     made = {}
     model = "lead=0.4,lead:old=-0.3,lead:female=-0.03,noise=0.06"
@@ -180,11 +180,13 @@ def test_marked_sentences_stop_as_kept() -> None:
     def ask(some: Sequence[Example]) -> Any:
         return asked(Dataset("some", tuple(some)), model=model)
 
-    for width, joint, drop in ((0.4, False, False), (0.2, True, True), (0.0786, False, True)):
+    for width, joint, drop in ((0.4, True, False), (0.0175, False, True), (0.0089, False, True), (0.001, False, True)):
         found = until_precise(data, ask, plan, width=width, joint=joint, drop=drop)
         numbers = [len(found.looks), len(found.dataset.examples), found.dataset.examples[0].id]
         made[f"width {width}, joint {joint}, drop {drop}"] = [*found.looks, numbers, found.sample, found.note]
     assert_kept("measured/stopped-marked", made)
+    first = until_precise(data, ask, plan, width=0.4).looks[0]
+    assert len(until_precise(data, ask, plan, width=first.width).looks) == 2, "not narrower than that"
 
 
 def test_one_set_may_always_be_left_out_and_one_in_twenty_of_many() -> None:

@@ -45,3 +45,16 @@ def test_a_ratio_needs_both_groups_and_something_to_divide_by() -> None:
         decisions.ratio(np.array([0.2, 0.6, 0.0]), first)
     with pytest.raises(UndefinedMetric, match="empty"):
         decisions.ratio(np.array([0.2, 0.6]), first[:2])
+
+
+def test_a_resample_in_which_the_second_group_never_gets_the_good_answer_has_no_ratio() -> None:
+    values, first = np.array([0.5, 0.0, 0.4]), np.array([True, False, False])
+    weights = np.array([[1.0, 1.0, 0.0], [1.0, 2.0, 1.0], [1.0, 0.0, 1.0]])
+    drawn = decisions.ratio(values, first, weights=weights)
+    assert drawn[0] == pytest.approx(0.5 / 0.2) and np.isnan(drawn[1]) and np.isnan(drawn[2])
+    with pytest.raises(
+        UndefinedMetric, match=r"^ratio to an empty share: the second group never gets the good answer$"
+    ):
+        decisions.ratio(values, first, weights=np.array([1.0, 1.0, 0.0]))
+    assert decisions.ratio(values, first, weights=np.array([1.0, 1.0, 1.0])) == pytest.approx(2.5)
+    assert decisions.log_mean(np.array([0.2, 0.6])) == pytest.approx(np.log(0.4))

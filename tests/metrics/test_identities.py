@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from equipoise.metrics import identities
 from equipoise.metrics.groups import mean
@@ -68,3 +70,13 @@ def test_a_deviation_is_over_items_by_their_share() -> None:
     values, share = np.array([0.0, 1.0, np.nan]), np.array([1.0, 0.5, 1.0])
     assert identities.deviation(values, weights=share) == pytest.approx(np.sqrt(1 / 3 - 1 / 9))
     assert mean(values, weights=share) == pytest.approx(1 / 3)
+
+
+@given(st.floats(-1, 1), st.floats(-1, 1), st.integers(1, 5))
+def test_equal_values_do_not_deviate_however_far_the_others_are(value: float, other: float, times: int) -> None:
+    values, weights = np.array([value, value, other]), np.array([times, 2.0, 0.0])
+    assert identities.deviation(values, weights=weights) == 0.0
+    both = np.stack([weights, np.ones(3), np.zeros(3)], axis=1)
+    drawn = identities.deviation(values, weights=both)
+    assert drawn[0] == 0.0 and np.isnan(drawn[2])
+    assert drawn[1] == pytest.approx(np.std(values), abs=1e-7) == identities.deviation(values)

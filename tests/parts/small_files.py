@@ -80,6 +80,8 @@ type2,The guard met the clerk and saw him.,guard,clerk,him,True
 type2,The guard met the clerk and saw her.,guard,clerk,her,False
 type2,The naïve cook met the nurse and a lawyer until He was ill.,cook,nurse,He,True
 type1,The guard met the clerk and he left.,guard,clerk,he,ambiguous
+type2,The cook told the nurse that he said he was ill.,cook,nurse,he,True
+type2,The cook told the nurse that she said he was ill.,cook,nurse,she,False
 """
 
 WINOBIAS: Mapping[str, str] = {

@@ -206,3 +206,9 @@ def test_a_label_can_be_read_by_hand(parts: dict[str, str]) -> None:
 
 def test_only_what_would_be_misread_is_escaped() -> None:
     assert group_label({"a=b": "c=d,e%"}) == "a%3Db=c=d%2Ce%25"
+
+
+@pytest.mark.parametrize("value", [0.0, math.nan, 0.2])
+def test_the_size_of_what_is_not_below_zero_is_the_estimate_itself(value: float) -> None:
+    one = Estimate(value, -0.1, 0.5, 0.95, 9, "m")
+    assert abs(one) == one and abs(-ESTIMATE) == -ESTIMATE == abs(ESTIMATE)

@@ -297,7 +297,7 @@ def test_a_table_is_asked_for_by_its_name(folder: RunFolder) -> None:
 
 
 def test_a_run_under_way_says_how_to_continue(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
+    folder = RunFolder(tmp_path / "a" / "b" / "run")
     with folder.held():
         folder.begin(replace(OLD, finished=None))
     with pytest.raises(
@@ -370,6 +370,13 @@ def test_another_run_goes_with_its_scores_only_where_it_is_replaced(folder: RunF
         )
         folder.begin(replace(NEW, model="n"), replacing=True)
     assert not folder.scores.exists() and not folder.reasoning.exists() and folder.stores() == {}
+
+
+def test_a_folder_is_its_path_whatever_was_read_of_it(folder: RunFolder) -> None:
+    folder.manifest()
+    assert folder == RunFolder(folder.path) and repr(folder) == f"RunFolder(path={folder.path!r})"
+    with pytest.raises(TypeError):
+        RunFolder(folder.path, {})  # type: ignore[call-arg]
 
 
 def test_names_of_folders_are_plain_and_of_a_length() -> None:

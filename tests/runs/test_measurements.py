@@ -165,10 +165,10 @@ def test_types_and_metrics_have_their_order_and_words() -> None:
 )
 def test_a_cell_that_cannot_be_right_is_refused(change: dict[str, str], reason: str) -> None:
     cells = {name: str(value) for name, value in row("ucerf", "all").row().items()} | {"p": "0.5", "p_corrected": "0.5"}
-    frame = pd.DataFrame([{**cells, **change}], columns=list(Measurement.COLUMNS))
+    frame = pd.DataFrame([cells, {**cells, **change}, cells], columns=list(Measurement.COLUMNS))
     file = io.BytesIO(frame.to_csv(index=False).encode())
     if not reason:
-        assert len(read_measurements(file)) == 1
+        assert len(read_measurements(file)) == 3
         return
     with pytest.raises(ValueError, match=f"^{reason}$"):
         read_measurements(file)

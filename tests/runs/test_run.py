@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from tiny import make_engine
 
@@ -250,3 +251,17 @@ def test_texts_that_are_handed_on_are_not_read(planted_run: Path) -> None:
     run = Run(planted_run)
     assert list(run.texts()) == [] and run.with_texts([("a", "b")]) is run
     assert list(run.texts()) == [("a", "b")] and run.held_outcomes("builtin", "next-word") is None
+
+
+@pytest.mark.parametrize(
+    ("slots", "has"),
+    [
+        (['{"pronoun": "he"}', "{}", "{}"], False),
+        (['{"pronoun": "he"}', '{"pronoun": "she"}', "{}"], True),
+        (["{}", "{}", "{}"], False),
+    ],
+)
+def test_pronouns_are_there_where_every_example_of_the_dataset_names_one(slots: list[str], has: bool) -> None:
+    table = pa.table({"dataset": ["d", "d", "other"], "slots": slots})
+    run: Any = SimpleNamespace(table=lambda name: table)
+    assert Part(run, "d", "t").has_pronouns is has

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import gguf
 import pytest
 
 from equipoise.options import EngineOptions
@@ -33,11 +34,15 @@ def test_the_second_start_of_a_gguf_file_reads_a_folder_and_scores_the_same(
 ) -> None:
     path = Path(shutil.copy(default_model.gguf_file(), tmp_path / "mine.gguf"))
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
+    headers, read = [], gguf.GGUFReader.__init__
+    monkeypatch.setattr(gguf.GGUFReader, "__init__", lambda *told: (headers.append(told[1]), read(*told))[1])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=0))
         direct = scored(path)
         assert not list((tmp_path / "cache").glob("models/*"))
+    assert len(headers) == 1
     first = scored(path)
+    assert len(headers) == 2, "a header is read once for each time a file is"
     assert first.logprobs == pytest.approx(direct.logprobs, abs=1e-4)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loading, "dequantise", lambda *_: pytest.fail("dequantised again"))

@@ -13,7 +13,7 @@ from kept_texts import assert_kept
 from equipoise.records import Estimate, Floats
 from equipoise.stats import jackknife
 from equipoise.stats.betting import Units
-from equipoise.stats.planning import Decides, More, Seen, scaled_more, units_to_settle
+from equipoise.stats.planning import LARGE, Decides, More, Seen, scaled_more, units_to_settle
 
 NEVER = More(None, None, None)
 
@@ -233,3 +233,18 @@ def test_units_that_half_of_all_audits_need_are_kept() -> None:
 def test_units_are_counted_in_others_and_at_least_one_is_taken() -> None:
     assert More(1, 10, None).times(0.25) == More(1, 2, None)
     assert More(None, 10, 100).times(2.5) == More(None, 25, 250)
+
+
+def test_up_to_the_limit_an_interval_is_planned_and_beyond_it_narrows_with_the_root() -> None:
+    seen = Seen(np.random.default_rng(1).beta(2, 5, 30), (0.0, 1.0), 0.9)
+    sizes = np.array([100, LARGE, LARGE + 1, 4 * LARGE])
+    below, above = seen._offsets(sizes)
+    for place in (0, 1):
+        planned = jackknife.mean_interval(seen._spread_over(int(sizes[place])), (0.0, 1.0), level=0.9)
+        assert (below[place], above[place]) == pytest.approx(
+            (planned.value - planned.low, planned.high - planned.value)
+        )
+    assert (below[3], above[3]) == pytest.approx((below[1] / 2, above[1] / 2))
+    assert below[2] == pytest.approx(below[1] * (LARGE / (LARGE + 1)) ** 0.5, rel=1e-12)
+    (alone, _) = seen._offsets(np.array([3 * LARGE]))
+    assert alone[0] == pytest.approx(seen._offsets(np.array([LARGE]))[0][0] / 3**0.5, rel=0.05), "the first is planned"

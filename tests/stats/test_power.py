@@ -167,3 +167,16 @@ def test_the_quantiles_that_a_bootstrap_takes_are_those_of_the_bootstrap() -> No
                 lows, highs = Contrast(0.5, level)._sides(skewness, size)
                 ends = bootstrap._ends(samples, level, size)
                 assert (float(ndtr(lows[0])), float(ndtr(highs[0]))) == pytest.approx(ends)
+
+
+def test_answers_of_yes_or_no_are_a_share_and_nothing_else_is() -> None:
+    answers = Units(np.array([0.0, 1.0, 1.0]), np.ones(3))
+    assert Contrast(0.5, 0.9, whole=True)._is_share(answers)
+    assert not Contrast(0.5, 0.9)._is_share(answers)
+    assert not Contrast(0.5, 0.9, whole=True, absolute=True)._is_share(answers)
+    for others in (
+        Units(np.array([0.0, 0.5, 1.0]), np.ones(3)),
+        Units(np.array([0.0, 1.0, 1.0]), np.array([1.0, 1.0, 2.0]), most=2.0),
+        Units(np.array([0.0, 1.0, 1.0]), np.ones(3), (-1.0, 1.0)),
+    ):
+        assert not Contrast(0.5, 0.9, whole=True)._is_share(others)

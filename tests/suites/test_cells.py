@@ -68,7 +68,9 @@ def test_overrides_choose_settings_and_leave_cells_out(suite_file: Write) -> Non
     ]
     only = cells(read_suite(suite_file(text)), only=["biased / * / mcq"])
     assert [cell.name for cell in only] == ["biased / builtin / mcq", "biased / sentiment / mcq"]
-    with pytest.raises(EquipoiseError, match="only 'nobody' matches no cell"):
+    with pytest.raises(
+        EquipoiseError, match=r"^only 'nobody' matches no cell; the first is 'planted / builtin / next-word'$"
+    ):
         cells(read_suite(suite_file(text)), only=["nobody"])
 
 

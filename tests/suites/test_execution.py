@@ -204,9 +204,16 @@ def faked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tupl
         Fake.script, Fake.first = script, list(first or [])
         path = tmp_path / "suite.toml"
         path.write_text(BASIS)
-        suite = replace(read_suite(path), out=tmp_path / "out", **more)
+        suite = replace(read_suite(path), out=tmp_path / "deep" / "out", **more)
         made = [
-            Cell(Model(spec, spec.upper()), "builtin", task, {"limit": 3}, tmp_path / "out" / "cells" / spec, prompts=4)
+            Cell(
+                Model(spec, spec.upper()),
+                "builtin",
+                task,
+                {"limit": 3},
+                tmp_path / "deep" / "out" / "cells" / spec,
+                prompts=4,
+            )
             for spec, task in (name.split() for name in script)
         ]
         return suite, Status(made, suite.out / "status.json")
@@ -292,12 +299,12 @@ def test_several_models_run_at_once_where_that_is_asked_for(faked: Any) -> None:
 
 
 def test_no_cell_begins_when_the_time_is_up(faked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    suite, status = faked({"a x": [OVER], "a y": [OVER], "b x": [OVER]}, budget=Budget(hours=1.0))
+    suite, status = faked({"a x": [OVER], "a y": [OVER], "b x": [OVER]}, budget=Budget(hours=0.5))
     calls: list[float] = []
 
     def clock() -> float:
         # The first call sets the end; the second cell would begin at the very moment at which the time is up.
-        calls.append(0.0 if not calls else 3600.0 if status.of(DONE) else 3599.9)
+        calls.append(0.0 if not calls else 1800.0 if status.of(DONE) else 1799.9)
         return calls[-1]
 
     monkeypatch.setattr("equipoise.suites.execution.time.monotonic", clock)

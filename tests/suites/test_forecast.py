@@ -80,13 +80,19 @@ def test_what_a_task_asks_is_counted_without_a_model(monkeypatch: pytest.MonkeyP
     different = {(prompt.context, prompt.continuations) for prompt in prompts}
     characters = sum(len(str(context)) + sum(map(len, answers)) for context, answers in different)
     assert plain == Workload(len(different), 0, characters) and plain.prompts == 20
-    reasoned = workload(open_task("mcq-cot", TaskOptions(seeds=(1,), drawn_reasonings=3)), dataset)
-    assert reasoned.texts == 3 * reasoned.prompts / 3 or reasoned.texts > 20
+    for drawn, texts in ((0, 20), (3, 60)):
+        reasoned = workload(open_task("next-word-cot", TaskOptions(seeds=(1,), drawn_reasonings=drawn)), dataset)
+        assert (reasoned.prompts, reasoned.texts) == (texts, texts), "each drawn text is another"
+    for thinks, texts in ((False, 20), (True, 40)):
+        assert workload(open_task("open"), dataset, thinks=thinks) == Workload(0, texts, 0)
     # Of a larger dataset a part is asked, and counted up.
     monkeypatch.setattr("equipoise.suites.forecast.MOST_EXAMPLES", 10)
     part = workload(open_task("next-word"), dataset)
-    assert (part.prompts, part.texts) == (20, 0) and part.characters == pytest.approx(plain.characters, rel=0.1)
-    assert part.characters != plain.characters
+    monkeypatch.setattr("equipoise.suites.forecast.MOST_EXAMPLES", 2000)
+    half = workload(open_task("next-word"), dataset.limited(5))
+    assert part == Workload(20, 0, 2 * half.characters) and part.characters != plain.characters
+    monkeypatch.setattr("equipoise.suites.forecast.MOST_EXAMPLES", 1)
+    assert workload(open_task("next-word"), dataset).prompts == 20, "at least one base sentence is asked"
 
 
 def even(prompt: Prompt) -> Score:

@@ -89,6 +89,7 @@ def test_a_rate_is_of_a_dataset_and_a_task(tmp_path: Path, monkeypatch: pytest.M
     assert seconds("m", EngineOptions(dtype="float32"), "t", prompts=50, texts=0) is None
     assert seconds("m", EngineOptions(seed=9), "t", prompts=50, texts=0) == 0.5
     remember("m", options, metered(("e · u", 0, 0.0), ("e · u", 100, 1.0)))
+    assert seconds("m", options, "u", prompts=5, texts=5) is None, "no text of the task was measured"
     kept = json.loads((tmp_path / "rates.json").read_text())
     assert kept == {
         json.dumps(["m", "t", "prompts", {}]): 100.0,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from kept_texts import assert_kept
 
 from equipoise.asking import ask
 from equipoise.records.showing import Bar, Chart, Finding, Table
-from equipoise.topics.asked import ALONE, answers_of, asked
+from equipoise.topics.asked import ALONE, Answer, _chart, _findings, _group_word, answers_of, asked
 
+SAME = "The answer is the same with every word: a."
+CAUTION = "Caution: the model gives these answers less than 10% of the probability together;"
 LATE = "The nurse told the farmer that she was late."
 
 
@@ -57,3 +63,52 @@ def test_a_cloze_shows_the_words_at_the_place() -> None:
 def test_what_is_described_is_as_it_was_kept() -> None:
     made = ask(LATE, "planted:strength=1,bias=1,noise=0.5", "mcq", progress=False)
     assert_kept("topics/asked", asked(made.run, made.sentences, ["A tall tree."]))
+
+
+def answer(word: str, chosen: str, certainty: float = 0.5, mass: float = 0.9) -> Answer:
+    return Answer(word, "text", ["a", "b"], [0.5, 0.5], certainty, mass, chosen)
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ([answer("he", "a")], []),
+        (
+            [answer("he", "a", 0.2), answer("she", "a", 0.7)],
+            [f"{SAME} It is least certain with “he” (0.20) and most certain with “she” (0.70)."],
+        ),
+        ([answer("he", "a", 0.701), answer("she", "a", 0.704)], [f"{SAME} So is its certainty."]),
+        (
+            [answer("he", ""), answer("she", "")],
+            ["The answer is the same with every word: a tie. So is its certainty."],
+        ),
+        ([answer("he", "a"), answer("she", "")], ["The answer changes with the word: “he”: a, “she”: a tie."]),
+        ([answer("he", "a", mass=0.1), answer("she", "a", mass=0.9)], [f"{SAME} So is its certainty."]),
+        ([answer("he", "a", mass=0.0999)], [f"{CAUTION} it would rather say something else."]),
+    ],
+)
+def test_every_finding_about_a_sentence_is_told(answers: list[Answer], told: list[str]) -> None:
+    assert [finding.text for finding in _findings(answers)] == told
+
+
+@pytest.mark.parametrize(
+    ("groups", "pronoun", "word"),
+    [
+        ({"gender": "male"}, "he", "he"),
+        ({"gender": "neutral"}, "them", "them"),
+        ({"gender": "male"}, "xe", "male"),
+        ({"gender": "old"}, "he", "old"),
+        ({}, "he", "he"),
+        ({}, "", ""),
+    ],
+)
+def test_the_word_of_a_set_is_the_pronoun_of_its_group(groups: dict[str, str], pronoun: str, word: str) -> None:
+    example = {"groups": json.dumps(groups), "slots": json.dumps({"pronoun": pronoun} if pronoun else {})}
+    assert _group_word(example) == word
+
+
+def test_colours_are_those_of_pronouns_or_of_the_order() -> None:
+    part: Any = SimpleNamespace(about=dict)
+    (panel,) = _chart(part, [answer("he", "a"), answer("old", "a"), answer("they", "a")]).panels
+    assert [bar.tone for bar in panel.marks_of(Bar)] == ["he", "he", 1, 1, "they", "they"]
+    assert [bar.y for bar in panel.marks_of(Bar)][:2] == [(-0.35, 0.35), (0.65, 1.35)]

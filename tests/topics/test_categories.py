@@ -23,7 +23,7 @@ from equipoise.run import audit
 from equipoise.runs.measurements import Measurements
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
-from equipoise.topics.categories import categories, compared, pair_tables, pairs, run_table, scores
+from equipoise.topics.categories import categories, compared, model_tables, pair_tables, pairs, run_table, scores
 
 PEOPLE = {"Age": ("aunt", "niece"), "Religion": ("Ann", "Bea"), "Nationality": ("Ole", "Per")}
 
@@ -240,3 +240,19 @@ def test_of_many_pairs_those_furthest_apart_come_first(count: int, shown: int | 
 def test_the_scores_of_categories_are_drawn_beside_each_other(runs: tuple[Path, Path]) -> None:
     drawn = [scores(part) for run in runs for part in Run(run).parts]
     assert_kept("topics/categories-scores", drawn)
+
+
+def test_runs_need_two_categories_in_common() -> None:
+    def of(*names: str) -> Measurements:
+        estimate = Estimate(0.5, 0.4, 0.6, 0.95, 9, "")
+        return Measurements(
+            Measurement("ucerf", "m", "d", "t", f"category={name}", estimate, "higher") for name in names
+        )
+
+    match: Any = SimpleNamespace(dataset="d", task="t")
+    both = {"a": of("Age", "Race"), "b": of("Race", "Age")}
+    (table,) = model_tables(match, both)
+    assert [row.cells[0] for row in table.rows] == ["a", "b"]
+    assert [column.title for column in table.columns] == ["run", "Race", "Age"], "in the order of the paper"
+    assert list(model_tables(match, {"a": of("Age"), "b": of("Age")})) == []
+    assert list(model_tables(match, {"a": of("Age", "Race"), "b": of("Age", "SES")})) == []

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from kept_texts import assert_kept
@@ -10,11 +13,12 @@ from kept_texts import assert_kept
 from equipoise.comparing.estimators import EstimatorStudies, estimator_studies
 from equipoise.measuring.estimators import Resamples
 from equipoise.media.figure import figure
-from equipoise.records import Estimate
+from equipoise.records import Estimate, RunKey
 from equipoise.records.showing import Cell, Chart, Dot, Finding, Table, every
 from equipoise.report import charts
 from equipoise.runs import Run
-from equipoise.topics.estimators import answers, section, sections
+from equipoise.topics import estimators
+from equipoise.topics.estimators import answers, lines, section, sections
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +89,45 @@ def test_labels_of_people_and_conformal_sets_have_their_sentences(cloze_runs: tu
 
 def test_what_is_described_is_as_it_was_kept(worded_runs: list[Path], studies: EstimatorStudies) -> None:
     assert_kept("topics/estimators", section(Run(worded_runs[0])), list(sections(studies)))
+
+
+def test_a_study_of_all_items_is_named_so(studies: EstimatorStudies) -> None:
+    (part, *_) = studies.parts
+    assert lines(part).about["type"] == part.kind != "" and lines(replace(part, kind="")).about["type"] == "all"
+
+
+def test_counts_that_are_equal_are_told_once() -> None:
+    assert estimators._range([1200, 1200]) == "1,200" and estimators._range([5, 1200, 3]) == "3 to 1,200"
+
+
+@pytest.mark.parametrize(
+    ("ahead", "behind", "more"),
+    [
+        (["b"], [], "b tell it better, b best with 0.700 [0.600, 0.800]"),
+        ([], ["b"], "no estimator is shown to tell it better; b tell it less well"),
+        ([], [], "no estimator is shown to tell it better"),
+    ],
+)
+def test_what_labels_say_of_estimators_is_one_sentence(ahead: list[str], behind: list[str], more: str) -> None:
+    def estimate(value: float, n: int = 1200) -> Estimate:
+        return Estimate(value, value - 0.1, value + 0.1, 0.95, n, "")
+
+    rows = {name: SimpleNamespace(estimator=name, auroc=estimate(auroc)) for name, auroc in (("a", 0.6), ("b", 0.7))}
+    study: Any = SimpleNamespace(
+        rows=list(rows.values()),
+        ahead=[rows[name] for name in ahead],
+        behind=[rows[name] for name in behind],
+        agreement=estimate(0.5),
+    )
+    start = "m and people on d · t: they agree in 0.500 [0.400, 0.600] of 1,200 items. Certainty by a tells where"
+    text = f"{start} with an AUROC of 0.600 [0.500, 0.700]; {more}."
+    assert estimators.label_answer(RunKey("m", "d", "t"), study).text == text
+
+
+def test_the_lowest_tau_that_is_known_is_shown_with_its_run() -> None:
+    def row(value: float, run: str) -> Any:
+        return SimpleNamespace(kendall=Estimate(value, value, value, 0.95, 3, ""), run=run)
+
+    low, high, unknown = row(0.2, "a"), row(0.9, "b"), row(float("nan"), "c")
+    assert estimators._lowest([high, low, unknown]) == Cell(low.kendall, after="(a)")
+    assert estimators._lowest([unknown, high]) == high.kendall and estimators._lowest([unknown]) is None

@@ -25,7 +25,12 @@ KINDS: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "identities": (
         "planted:strength=1,bias=1,noise=0.5",
         "winoidentity",
-        {"base": "builtin", "attributes": ["age"], "augment": ["R", "C"], "limit": 31},
+        {"base": "builtin", "attributes": ["age"], "augment": ["C"], "limit": 31},
+    ),
+    "markers": (
+        "planted:strength=1,bias=1,noise=0.5",
+        "winoidentity",
+        {"base": "builtin", "attributes": ["age", "non-demographic"], "augment": ["R"], "limit": 8, "by": []},
     ),
     "orders": ("planted:strength=1,bias=1,noise=1", "builtin", {"task": "mcq", "orders": 3, "limit": 40}),
     "three": ("planted:strength=1,bias=0.5,noise=1", "builtin", {"pronouns": ["he", "she", "they"], "limit": 40}),

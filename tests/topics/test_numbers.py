@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from kept_texts import assert_kept
 
 from equipoise import audit
-from equipoise.records import Measurement
-from equipoise.records.showing import Cell, Finding, Section, Table
+from equipoise.metrics import METRICS
+from equipoise.records import Estimate, Measurement
+from equipoise.records.showing import Cell, Finding, Section, Table, Verdict
+from equipoise.runs.measurements import Measurements, metric_place
 from equipoise.runs.run import Run
+from equipoise.topics import numbers as numbers_module
 from equipoise.topics.categories import pairs
 from equipoise.topics.numbers import by_group, headlines, many_groups, metrics, numbers, over_groups, summary
 
@@ -94,3 +101,93 @@ def test_page_and_terminal_show_the_same_tables(planted_run: Path) -> None:
 def test_what_is_described_is_as_it_was_kept(planted_run: Path, cloze_runs: tuple[Path, Path]) -> None:
     run = Run(planted_run)
     assert_kept("topics/numbers", numbers(run), summary(run), numbers(Run(cloze_runs[0])))
+
+
+def fake_part(names: list[str], *, settings: dict[str, Any] | None = None, group: str = "type=type1") -> Any:
+    """Return a part with these metrics, each with one value of a group."""
+    rows = [Measurement(name, "m", "d", "t", group, Estimate(0.5, 0.4, 0.6, 0.95, 9, ""), "higher") for name in names]
+    run = SimpleNamespace(manifest=SimpleNamespace(settings=settings or {}), name="m")
+    facts = {"measured": Measurements(rows), "run": run, "has_items": False, "about": lambda *_: {}}
+    return SimpleNamespace(**facts, title=lambda kind: kind)
+
+
+LEADING = [metric.name for metric in METRICS.values() if metric.leading]
+
+
+@pytest.mark.parametrize(("count", "is_whole"), [(12, True), (13, False)])
+def test_a_short_table_is_shown_whole(count: int, is_whole: bool) -> None:
+    others = [name for name in METRICS if not numbers_module._is_headline(name)][: count - 1]
+    first, rest = headlines(fake_part(["ucerf", *others]))
+    assert (len(first), len(rest)) == ((count, 0) if is_whole else (1, count - 1))
+    assert headlines(fake_part(others)) == (sorted(others, key=metric_place), [])
+
+
+def test_metrics_that_were_chosen_are_shown_over_groups_too() -> None:
+    name = next(name for name in METRICS if not numbers_module._is_headline(name))
+    for settings, shown in (({"metrics": [name]}, 2), ({"metrics": LEADING}, 1), ({}, 1)):
+        part = fake_part([name, "ucerf"], settings=settings, group="by=gender")
+        (table,) = over_groups(part)
+        assert table.shown == shown and len(table.rows) == 2
+        assert numbers_module._are_chosen(part) is (shown == 2)
+
+
+@pytest.mark.parametrize(("count", "told"), [(10, []), (11, ["11 values of job are in measurements.csv."])])
+def test_groups_of_more_than_ten_values_are_counted(count: int, told: list[str]) -> None:
+    rows = [
+        Measurement("accuracy", "m", "d", "t", f"job=j{at},type=type1", Estimate(0.5, 0.4, 0.6, 0.95, 9, ""), "higher")
+        for at in range(count)
+    ]
+    part: Any = SimpleNamespace(measured=Measurements(rows), title=lambda kind: kind, about=lambda kind: {})
+    assert [note.text for note in many_groups(part)] == told
+    assert [len(table.rows) for table in by_group(part)] == ([] if told else [10])
+
+
+RANGES = {"ucerf": (0.0, 1.0), "no such metric": (0.0, 1.0), "desirability": (-1.0, 1.0)}
+
+
+@pytest.mark.parametrize(("name", "ends"), RANGES.items())
+def test_a_value_is_drawn_on_its_whole_range(name: str, ends: tuple[float, float]) -> None:
+    assert numbers_module._range(name, fake_part([])) == ends
+    unbounded = next(name for name, metric in METRICS.items() if not math.isfinite(metric.bounds[1]))
+    low, _ = METRICS[unbounded].bounds
+    part = fake_part([])
+    part.has_items, part.outcomes = True, SimpleNamespace(k=3)
+    expected = (low if math.isfinite(low) else -3.0, 3.0)
+    assert (
+        numbers_module._range(unbounded, part) == expected and numbers_module._range(unbounded, fake_part([]))[1] == 2.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "groups", "asked", "text"),
+    [
+        (1, False, False, "1 more finding is"),
+        (2, False, False, "2 more findings are"),
+        (0, True, False, "The values of groups are"),
+        (
+            1,
+            True,
+            False,
+            "1 more finding and the values of groups are",
+        ),
+        (0, True, True, ""),
+        (0, False, False, ""),
+    ],
+)
+def test_what_is_folded_is_told(
+    count: int, groups: bool, asked: bool, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{text} on the page; `equipoise report RUN --all` prints them." if text else ""
+    table = Table("groups", (), [])
+    monkeypatch.setattr(numbers_module, "over_groups", lambda part: [])
+    monkeypatch.setattr(numbers_module, "by_group", lambda part: [table] * groups)
+    monkeypatch.setattr(numbers_module, "many_groups", lambda part: [])
+    part = fake_part([], settings={"by": ["gender"] if asked else []})
+    more = [Finding(f"{at}") for at in range(count)]
+    for not_detected in (0, 2):
+        verdict = Verdict("difference found", "It.", findings=[*[Finding("x")] * 5, *more], not_detected=not_detected)
+        shown = list(numbers_module._further(part, verdict))
+        notes = [entry.text for entry in shown if isinstance(entry, Finding)]
+        assert notes == [" ".join(filter(None, [text, verdict.uncounted]))] * bool(text or not_detected)
+        folded = [(entry.title, entry.folded) for entry in shown if isinstance(entry, Section)]
+        assert folded == [*[("More findings", True)] * bool(count), ("", True), ("", not asked)]

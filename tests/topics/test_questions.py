@@ -15,7 +15,7 @@ from kept_texts import assert_kept
 from rich.console import Console
 
 from equipoise.media import terminal
-from equipoise.records import Context, Estimate, Measurement, Prompt, Sampling
+from equipoise.records import Context, Estimate, Measurement, Message, Prompt, Sampling
 from equipoise.records.showing import Cell, Finding, Table, every
 from equipoise.report import run_page, write_run_page
 from equipoise.run import audit
@@ -28,6 +28,7 @@ from equipoise.topics.questions import (
     TaskDifference,
     _flips,
     _second,
+    _written,
     differences_of,
     looks_fairer,
     open_answers,
@@ -196,3 +197,17 @@ def test_only_parts_with_items_that_are_no_pairs_are_set_side_by_side(make_outco
     run: Any = SimpleNamespace(parts=several)
     assert several_tasks(run) == {"d": several[:2]}
     assert several_tasks(SimpleNamespace(parts=several[1:])) == {}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("thinks", [False, True])
+def test_answers_are_those_to_chats_without_the_reasoning_before_them(
+    thinks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question, thought = Message("user", "Who?"), Message("assistant", "<think>so</think>")
+    texts = {"plain text": "a", (question,): "b", (question, thought): "c", (Message("system", "S"), question): "d"}
+    monkeypatch.setattr("equipoise.topics.questions.read_texts", lambda path: texts.items())
+    run: Any = SimpleNamespace(
+        manifest=SimpleNamespace(engine={"thinks": thinks}), folder=SimpleNamespace(reasoning="reasoning.jsonl")
+    )
+    expected = [((question,), "c")] if thinks else [((question,), "b"), ((question,), "d")]
+    assert list(_written(run)) == expected

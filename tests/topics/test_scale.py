@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +16,7 @@ from kept_texts import assert_kept
 
 from equipoise.records.showing import Bar, Dot, Line
 from equipoise.runs.run import Run
+from equipoise.topics import scale as scale_module
 from equipoise.topics.scale import (
     FEW,
     dataset_section,
@@ -91,3 +96,46 @@ def test_an_outline_has_the_area_of_its_histogram(heights: list[int]) -> None:
 def test_what_is_described_is_as_it_was_kept(planted_run: Path, mild_run: Path) -> None:
     run = Run(planted_run)
     assert_kept("topics/scale", scale_section(run), histogram_section(run), dataset_section([run, Run(mild_run)]))
+
+
+def test_a_density_is_the_mean_of_bells_reflected_at_both_ends() -> None:
+    at, values = np.array([0.0, 0.45, 1.0]), np.array([0.0, 0.5, 1.0] * 20)
+
+    def bell(x: float) -> float:
+        return float(np.exp(-0.5 * (x / 0.04) ** 2) / (0.04 * np.sqrt(2 * np.pi)))
+
+    expected = [np.mean([bell(x - v) + bell(x + v) + bell(x - 2 + v) for v in values]) for x in at]
+    assert density(values, at, low=0.0) == pytest.approx(expected, rel=0.05, abs=1e-6)
+
+
+@pytest.mark.parametrize(("count", "is_smooth"), [(FEW - 1, False), (FEW, True)])
+def test_enough_different_values_make_a_curve(count: int, is_smooth: bool) -> None:
+    at = np.linspace(0, 1, 101)
+    different, same = np.linspace(0, 1, count), np.full(10 * FEW, 0.525)
+    assert (profile(different, at, low=0.0).tolist() == density(different, at, low=0.0).tolist()) is is_smooth
+    heights = profile(same, at, low=0.0)
+    assert heights.max() == 20.0 and at[heights > 0].tolist() == pytest.approx([0.5, 0.51, 0.52, 0.53, 0.54])
+    below = profile(np.array([-1.0, 1.0]), np.array([-1.0, 0.0, 1.0]), low=-1.0)
+    assert below.tolist() == pytest.approx([10.0, 0.0, 10.0])
+
+
+def test_known_values_of_a_group_come_first_and_at_most_four_others() -> None:
+    items = pd.DataFrame({"gender": ["z", "female", "a", "b", "c", "d", "", None, "male"]})
+    assert scale_module._values(items, "gender") == ["male", "female", "a", "b", "c", "d"]
+    assert scale_module._values(items, "stereotype") == []
+
+
+def test_sizes_say_how_many_answers_where_they_are_more() -> None:
+    series = scale_module.Series("he", np.zeros(2400), 0, 1200)
+    assert scale_module._size(series) == "n = 1,200, 2,400 answers"
+    assert scale_module._size(replace(series, n=2400)) == "n = 2,400"
+
+
+def test_runs_that_share_a_dataset_are_not_apart(planted_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scale_module, "dataset_spreads", lambda runs: iter(["chart"]))
+
+    def run(*names: str) -> Any:
+        return SimpleNamespace(manifest=SimpleNamespace(datasets=dict.fromkeys(names)))
+
+    assert scale_module.spreads_apart([run("a"), run("b", "c")]) == ["chart"]
+    assert scale_module.spreads_apart([run("a"), run("b", "a")]) == []

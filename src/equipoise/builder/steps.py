@@ -247,8 +247,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     except UnicodeDecodeError:
         raise BuildError(f"{path} is damaged: it is not UTF-8 text") from None
     lines = content.split("\n")
-    whole, cut_off = lines[:-1], lines[-1]
-    for number, line in enumerate([*whole, cut_off], start=1):
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:

@@ -174,8 +174,7 @@ def _parse_line(where: str, number: int, key: _Key, raw: str) -> _Line:
     ((start, content),) = referents
     bare = _ARTICLE.sub("", content)
     start += len(content) - len(bare)
-    known = occupations.mentions(bare)
-    referent = known[0].name if len(known) == 1 and known[0].end - known[0].start == len(bare) else bare
+    referent = next((m.name for m in occupations.mentions(bare) if m.end - m.start == len(bare)), bare)
     bracketed = tuple(index for index, pronoun in enumerate(pronouns) if pronoun.start in starts)
     return _Line(where, number, key, text, referent, start, content.lower(), pronouns, bracketed)
 

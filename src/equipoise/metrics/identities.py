@@ -16,6 +16,8 @@ from .groups import Norm, Value, by_group, mean, mean_size, share, span
 
 Weights = NDArray[Any] | None
 GENDERS = ("male", "female")
+ROUNDING = 1e-13
+"""Of equal values the variance is this share of their mean square at most: they do not deviate."""
 
 
 def drop(values: Floats, marked: Floats, *, weights: Weights = None) -> Value:
@@ -107,7 +109,9 @@ def deviation(values: Floats, *, weights: Weights = None) -> Value:
     columns = np.stack([counted.astype(np.float64), apart, apart**2])
     n, total, squares = columns.sum(axis=1) if weights is None else columns @ weights
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0.0))
+        square = squares / n
+        variance = square - (total / n) ** 2
+        return np.sqrt(np.where(variance <= ROUNDING * square, 0.0, variance))
 
 
 def _means(values: Floats, groups: Strings, counted: Booleans, weights: Weights) -> dict[str, Value]:

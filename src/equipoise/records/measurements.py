@@ -108,7 +108,7 @@ class Estimate:
 
     def __abs__(self) -> Self:
         """Return the estimate of the size of the value; the ends keep their distance from it."""
-        return self if self.value > 0 else -self
+        return -self if self.value < 0 else self
 
 
 def _finer(number: str) -> str:

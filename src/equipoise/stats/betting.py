@@ -74,7 +74,7 @@ class Units:
     def bets(self) -> list[float]:
         """The bets that may pay before all units are drawn: a mean one standard error away is shown by none."""
         least = 0.7 / math.sqrt(max(self.horizon, 1))
-        return [bet for bet in BETS if bet >= least] or [BETS[-1]]
+        return [bet for bet in BETS if bet >= least]
 
     def interval(self, error: float) -> tuple[float, float]:
         """Return what is not ruled out, with that error on each side; for one audit."""

@@ -146,10 +146,10 @@ def test_texts_are_embedded_once_shortest_first_and_kept(tmp_path: Path, monkeyp
 def test_an_embedding_that_is_not_a_number_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
     bad = Model()
-    monkeypatch.setattr(bad, "encode", lambda texts, **given: np.array([[np.nan]] * len(texts)))
+    monkeypatch.setattr(bad, "encode", lambda texts, **given: np.array([[1.0], [np.nan], [2.0]]))
     monkeypatch.setattr("equipoise.builder.compare.embeddings._sentence_transformer", lambda name: bad)
     with pytest.raises(ModelError, match=r"^the model gave an embedding that is not a number$"):
-        embed(["a"], "st:mine")
+        embed(["a", "b", "c"], "st:mine")
     assert not list(tmp_path.rglob("*.npy"))
 
 

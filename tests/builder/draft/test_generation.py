@@ -298,7 +298,7 @@ def test_a_request_has_its_seed_and_room_for_its_sentences(tmp_path: Path) -> No
 def test_several_are_asked_at_once_but_never_more_than_there_are(tmp_path: Path) -> None:
     for concurrency, most in ((3, 3), (99, 8)):
         api = Scripted()
-        asked_of(tmp_path / str(concurrency), api, concurrency=concurrency)
+        asked_of(tmp_path / "deep" / str(concurrency), api, concurrency=concurrency)
         assert api.most == most and len(api.asked) == 8
 
 
@@ -340,3 +340,11 @@ def test_a_limit_above_the_pairs_asks_each_once() -> None:
     every = requests_of(Plan(occupations()), prompts, "m")
     assert requests_of(Plan(occupations(), limit=10**6), prompts, "m") == every
     assert requests_of(Plan(occupations(), limit=395), prompts, "m") == every
+
+
+def test_of_several_faults_the_first_is_raised(tmp_path: Path) -> None:
+    api = Scripted(ModelError("first"), ModelError("second"), ModelError("third"))
+    with pytest.raises(ModelError, match=r"^first$"):
+        asked_of(tmp_path / "a", api, concurrency=3)
+    with pytest.raises(ZeroDivisionError):
+        asked_of(tmp_path / "b", Scripted(ZeroDivisionError(), KeyError("x")), concurrency=2)

@@ -157,6 +157,7 @@ MARKERS = {marker.word: AGE for marker in AGE.markers}
 PLAIN = "The old cook waved at the nurse while he waited."
 CASES = (
     ("", PLAIN, ""),
+    ("", PLAIN.replace("nurse", "young nurse"), ""),
     ("old", PLAIN, ""),
     ("old", PLAIN.replace("old cook", "OLD cook"), "[The OLD Cook] waved at the nurse while [he] waited."),
     ("old", PLAIN.replace("nurse", "old nurse"), ""),

@@ -93,7 +93,7 @@ def test_what_makes_no_test_is_refused(tmp_path: Path) -> None:
     ):
         read_test(path)
     with pytest.raises(BuildError, match=r"^an entrance test needs at least one question$"):
-        EntranceTest([])
+        EntranceTest([], pass_share=2.0)
     pool = read_test(None).pool
     for share in (-0.1, 1.1):
         with pytest.raises(BuildError, match=rf"^the share to pass must be from 0 to 1, not {share:g}$"):

@@ -33,6 +33,7 @@ from equipoise.builder.verdict.cleaning import (
     base_id,
     clean,
     dataset_files,
+    extended_rows,
     synthbias_rows,
     winobias_files,
 )
@@ -272,3 +273,24 @@ def test_a_person_who_is_not_in_the_sentence_is_refused(some_sentences: Callable
     )
     with pytest.raises(BuildError, match=r"^the (driver|cook) is not in "):
         winobias_files(cleaned, WORDS)
+
+
+def test_one_sentence_of_another_kind_makes_a_dataset_of_any_pronouns(
+    some_sentences: Callable[[int], list[Sentence]],
+) -> None:
+    pair, other = some_sentences(2)
+    for odd in (replace(other, marker="old"), replace(other, variants=())):
+        assert not Cleaned({}, {}, ((pair, ""), (odd, "")), Counter(), 0, (), 0, 0).only_pairs
+    assert Cleaned({}, {}, ((pair, ""), (other, "")), Counter(), 0, (), 0, 0).only_pairs
+
+
+def test_the_reply_of_a_question_that_some_were_asked_is_kept(some_sentences: Callable[[int], list[Sentence]]) -> None:
+    (sentence,) = some_sentences(1)
+    for votes, replies in (
+        ([("first", "yes"), ("second", ""), ("first", "no"), ("first", "no")], ("first", "no")),
+        ([("second", ""), ("second", "")], ("second", "")),
+    ):
+        cleaned = Cleaned({}, {sentence.id: votes}, ((sentence, ""),), Counter(), 0, (), 0, 0)
+        rows = extended_rows(cleaned, OWN)
+        assert [(row["more"], row["sure"]) for row in rows] == [replies] * len(sentence.versions())
+        assert [row["id"] for row in rows] == [f"{sentence.id}-{n}" for n in range(len(rows))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from equipoise.builder.verdict.consensus import (
     outcome_of,
     settled,
     share_of,
+    shares,
     verdict,
     votes_needed,
 )
@@ -164,3 +166,59 @@ def test_questions_of_ones_own_are_settled_by_agreement() -> None:
     decision = verdict(sentence("type2"), [one] * 4 + [other], rule)
     assert decision.kept and decision.outcome == "more: first"
     assert verdict(sentence("type2"), [one, other] * 5, rule).reason == "raters do not agree"
+
+
+def by_hand(votes: list[Vote], kind: str, limits: Criteria) -> tuple[bool, str, str]:
+    """Return whether a sentence is kept, whom it is about, and why it is not: the paper's words, counted."""
+    coherent = [vote for vote in votes if vote[0] == "yes"]
+    share = len(coherent) / len(votes)
+    enough = share >= limits.coherent if limits.inclusive else share > limits.coherent
+    if not enough or not share:
+        return False, "", "not coherent"
+
+    def said(place: int, reply: str) -> float:
+        return sum(vote[place] == reply for vote in coherent) / len(coherent)
+
+    can = [said(place, "yes") >= limits.meant for place in (1, 2)]
+    rest = 1 - limits.not_meant
+    cannot = [said(place, "no") >= rest if limits.inclusive else said(place, "no") > rest for place in (1, 2)]
+    if kind == "type1":
+        return (True, "", "") if all(can) else (False, "", "type 1, but not ambiguous")
+    if can[0] and cannot[1]:
+        return True, "cook", ""
+    return (True, "nurse", "") if can[1] and cannot[0] else (False, "", "type 2, but not clear")
+
+
+@pytest.mark.parametrize(
+    "limits", [Criteria(), Criteria(inclusive=True), Criteria(0.5, 0.6, 0.4), Criteria(0.6, 0.75, 0.2, inclusive=True)]
+)
+@pytest.mark.parametrize("kind", ["type1", "type2"])
+def test_every_mix_of_up_to_five_votes_is_decided_as_by_hand(kind: str, limits: Criteria) -> None:
+    rule = Rule(criteria=limits)
+    for count in range(1, 6):
+        for votes in itertools.combinations_with_replacement(ALL, count):
+            decision = verdict(sentence(kind), list(votes), rule)
+            assert (decision.kept, decision.referent, decision.reason) == by_hand(list(votes), kind, limits), votes
+            assert decision.settled
+    nothing = verdict(sentence(kind), [], rule)
+    assert (nothing.kept, nothing.reason, nothing.settled, nothing.outcome) == (False, "not asked", False, "")
+
+
+def test_the_outcomes_and_shares_of_votes_have_their_names() -> None:
+    names = [
+        verdict(sentence(kind), [said] * 4, RULE).outcome
+        for kind, said in (("type1", YES), ("type2", FIRST), ("type2", SECOND))
+    ]
+    assert names == ["both", "first", "second"]
+    assert shares([YES, FIRST, NO], RULE.questions) == {
+        "votes": 3,
+        "coherent": {"yes": 0.6667, "no": 0.3333},
+        "first": {"yes": 1.0, "no": 0.0},
+        "second": {"yes": 0.5, "no": 0.5},
+    }
+    for choice in ({"enough": 0}, {"enough": 11}):
+        with pytest.raises(BuildError, match=rf"^enough must be between 1 and most \(10\), not {choice['enough']}$"):
+            Coverage(**choice)
+    for wrong in ({"coherent": 1.1}, {"meant": -0.1}, {"not_meant": 2}):
+        with pytest.raises(BuildError, match=r"^criteria are shares from 0 to 1$"):
+            Criteria(**wrong)

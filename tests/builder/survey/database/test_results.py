@@ -153,6 +153,7 @@ def test_a_backup_never_overwrites_and_is_restored_into_an_empty_survey_only(tmp
     copy = tmp_path / "deep" / "copy.sqlite"
     assert database.results.backup(copy) == 1 and stat.S_IMODE(copy.stat().st_mode) == 0o600
     assert [file.name for file in copy.parent.iterdir()] == ["copy.sqlite"]
+    assert database.results.backup(copy.with_name("second.sqlite")) == 1
     with pytest.raises(BuildError, match=rf"^{re.escape(str(copy))} exists already; a backup never overwrites a file$"):
         database.results.backup(copy)
     with pytest.raises(BuildError, match="the survey's database is not empty; a backup is restored into an empty one"):
