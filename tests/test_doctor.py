@@ -226,3 +226,13 @@ def test_what_is_examined_in_which_order(tmp_path: Path, monkeypatch: pytest.Mon
     assert findings()["model"] == doctor.Check("model", "ok", locate_model("planted"))
     wrong = findings("missing.gguf")["model"]
     assert wrong.advice == "name another model, or check the network" and wrong.status == "problem"
+
+
+def test_a_folder_of_datasets_may_be_named_from_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("EQUIPOISE_DATA", "~/data")
+    assert next(doctor._datasets()) == doctor.Check(
+        "EQUIPOISE_DATA", "problem", "~/data is not a folder", "set it to the folder with the datasets"
+    )
+    (tmp_path / "data").mkdir()
+    assert next(doctor._datasets()).name == "datasets"

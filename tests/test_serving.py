@@ -160,3 +160,19 @@ def test_a_request_that_takes_long_is_not_cut_off(monkeypatch: pytest.MonkeyPatc
 
     with serving(slow) as address:
         assert httpx.get(address).text == "hello"
+
+
+def test_an_address_with_colons_is_one_of_the_newer_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds: list[int] = []
+
+    class Door:
+        def __init__(self, kind: int) -> None:
+            kinds.append(kind)
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *given: None
+
+    monkeypatch.setattr(served.socket, "socket", Door)
+    for host in ("::1", "127.0.0.1"):
+        listening(host, 1)
+    assert kinds == [socket.AF_INET6, socket.AF_INET]

@@ -119,3 +119,7 @@ def test_the_command_line_has_them(tiny_llama: Callable[..., Path], tmp_path: Pa
     assert result.exit_code == 0
     shown = CliRunner().invoke(app, ["report", str(tmp_path / "run"), "--all", "--no-html"], catch_exceptions=False)
     assert "vocab_bits" in shown.output
+
+
+def test_a_mass_that_rounding_puts_beyond_its_ends_is_cut() -> None:
+    assert [reductions(1.0, 0.5, 10, mass)["vocab_mass"] for mass in (-1e-9, 0.25, 1 + 1e-9)] == [0.0, 0.25, 1.0]

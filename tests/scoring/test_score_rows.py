@@ -75,3 +75,9 @@ def test_what_is_not_made_of_scores_is_damaged(payload: bytes) -> None:
     assert score_store._parse(line) is None
     assert score_store._parse(b"%08x []\n" % zlib.crc32(b"[]")) == []
     assert score_store._parse(b"%08x []" % zlib.crc32(b"[]")) is None, "its end is missing"
+
+
+def test_a_run_folder_is_made_with_those_above_it_and_may_be_there(tmp_path: Path) -> None:
+    for _ in range(2):
+        with ScoreStore(tmp_path / "a" / "b" / "scores.jsonl") as store:
+            assert len(store) == 0
