@@ -29,8 +29,8 @@ def there() -> int:
 
 def wanted() -> int:
     """Return how many cores to compute on: all, or fewer if OMP_NUM_THREADS says so, as torch and numpy read it."""
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    return min(there(), int(said)) if said.isdecimal() and int(said) else there()
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(there(), int(limit)) if limit.isdecimal() and int(limit) else there()
 
 
 def load() -> float:

@@ -179,9 +179,9 @@ def estimates(points: Sequence[Point], items: Items, plan: Plan, sample: Sample 
     blocks = [points[start : start + BLOCK] for start in range(0, len(points), BLOCK)]
     drawn = _weights(points, plan) if len(blocks) > 1 else {}
     several = cores.shared_out(lambda block: _block_estimates(block, k, plan, drawn_as, drawn), blocks)
-    found = iter([estimate for block in several for estimate in block])
+    estimates_in_order = iter([estimate for block in several for estimate in block])
     named = [(point.job, value.parts) for point in points for value in named_values(point)]
-    return with_families([Measured(job.metric, job.name, parts, next(found)) for job, parts in named])
+    return with_families([Measured(job.metric, job.name, parts, next(estimates_in_order)) for job, parts in named])
 
 
 def _block_estimates(

@@ -149,8 +149,8 @@ def _part_columns(part: Part) -> _Cases:
 
 def _pronoun(slots: str) -> str:
     """Return the pronoun among the slots of an example; a run may have a hundred thousand kinds of slots."""
-    found = _PRONOUN.findall(slots)
-    return str(found[0] if len(found) == 1 else json.loads(slots).get("pronoun", ""))
+    pronouns = _PRONOUN.findall(slots)
+    return str(pronouns[0] if len(pronouns) == 1 else json.loads(slots).get("pronoun", ""))
 
 
 def _asked(part: Part) -> pd.DataFrame:

@@ -87,7 +87,7 @@ def page(
 
 
 PLACE = "(cases)"
-"""Stands on a page until the cases are packed."""
+"""Is on a page until the cases are packed."""
 
 
 def _made(maker: Callable[[], str]) -> str:
