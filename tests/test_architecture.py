@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -316,3 +317,17 @@ def test_the_program_listens_before_it_loads_the_rest(monkeypatch: pytest.Monkey
     monkeypatch.setattr(equipoise.cli, "main", lambda: told.append("runs"))
     program.main()
     assert told == ["listens", "runs"]
+
+
+@pytest.mark.parametrize(("name", "runs"), [("__main__", ["runs"]), ("equipoise.__main__", [])])
+def test_the_module_is_a_program_only_where_it_is_run(
+    name: str, runs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import equipoise.cli
+    import equipoise.interruption
+
+    told: list[str] = []
+    monkeypatch.setattr(equipoise.interruption, "listen", lambda: None)
+    monkeypatch.setattr(equipoise.cli, "main", lambda: told.append("runs"))
+    runpy.run_path(str(PACKAGE / "__main__.py"), run_name=name)
+    assert told == runs

@@ -10,7 +10,8 @@ from kept_texts import assert_kept
 from typer.testing import CliRunner
 
 import equipoise
-from equipoise.builder.documents import Document, make, read_documents
+from equipoise.builder.documents import Document, _head, make, read_documents
+from equipoise.builder.rules.people import Wanted
 from equipoise.cli import app
 from equipoise.datasets.templates import load_templates
 from equipoise.records import DatasetError
@@ -228,3 +229,27 @@ def test_every_fault_of_the_slots_is_named(tmp_path: Path, slots: str, reason: s
         DatasetError, match=r"out\.toml is there already, perhaps with your changes; name another file with --out$"
     ):
         make(tmp_path / "note.txt", tmp_path / "slots.toml", tmp_path / "out.toml")
+
+
+@pytest.mark.parametrize(
+    ("woman", "man", "wanted"),
+    [
+        (
+            'title = "Ms", pronoun = "she"',
+            'title = "Mr", pronoun = "he"',
+            Wanted(frozenset({"title"}), frozenset(), False),
+        ),
+        ('name = "Ann", pronoun = "they"', 'pronoun = "he"', Wanted(frozenset(), frozenset({"Ann"}), True)),
+        (
+            'name = ["Ann", "Eve"], title = "Ms", pronoun = "she"',
+            'name = "Bob", pronoun = "xe"',
+            Wanted(frozenset({"name"}), frozenset({"Ann", "Eve", "Bob"}), False),
+        ),
+    ],
+)
+def test_what_the_groups_have_words_for_is_what_all_of_them_have(
+    tmp_path: Path, woman: str, man: str, wanted: Wanted
+) -> None:
+    file = tmp_path / "slots.toml"
+    file.write_text(f"[groups.gender]\nwoman = {{ {woman} }}\nman = {{ {man} }}\n\n\n")
+    assert _head(file) == (f"[groups.gender]\nwoman = {{ {woman} }}\nman = {{ {man} }}\n", wanted)

@@ -43,6 +43,8 @@ def test_a_list_of_ones_own(tmp_path: Path) -> None:
         ("word,side\n ,male\n", "w.csv:2: the word '' is empty or a duplicate"),
         ("word,side\nx,male\nX,female\n", "w.csv:3: the word 'X' is empty or a duplicate"),
         ("word,side\nx,neutral\n", "w.csv:2: side 'neutral' is neither male nor female"),
+        ("word,side\n ,neutral\n", "w.csv:2: the word '' is empty or a duplicate"),
+        ("word,side,share\nx,neutral,few\n", "w.csv:2: side 'neutral' is neither male nor female"),
         ("word,side\nx,male\n", "w.csv: a two-sided list needs words of both sides"),
         ("word,side,share\nx,male,-1\n", "w.csv:2: share '-1' is not a percentage from 0 to 100"),
         ("word,side,share\nx,male,100.5\n", "w.csv:2: share '100.5' is not a percentage from 0 to 100"),

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from kept_texts import assert_kept
 
 import equipoise
-from equipoise.comparing.sources import OTHER, Sources, fewest, frames, sources
-from equipoise.measuring.estimators import Resamples
+from equipoise.comparing.sources import OTHER, Cell, Sources, _mean_tau, fewest, frames, sources
+from equipoise.measuring.estimators import Resamples, correlation_of
+from equipoise.metrics import METRICS
 from equipoise.records import EquipoiseError
 from equipoise.runs.run import Part, Run
 from equipoise.stats.attribution import NOISE
@@ -123,3 +124,24 @@ def test_variations_agreements_and_what_carries_them_are_as_kept(found: Sources)
     rows = [(v.kind, v.metric.name, dict(v.levels), v.deviation, v.order, v.conditions) for v in found.variations]
     taus = [(a.kind, a.first.name, a.second.name, a.tau, a.conditions) for a in found.agreements]
     assert_kept("comparing/variations", rows, taus, found.carried)
+
+
+def test_a_mean_tau_is_of_those_that_are_defined_and_its_interval_of_the_fewest_sentences() -> None:
+    def cell(model: str, sentences: int) -> Cell:
+        none = np.array([])
+        return Cell(model, "d", "t", "type1", "", METRICS["ucerf"], "perplexity", 0.5, none, none, sentences)
+
+    several, nan = [cell("a", 9), cell("b", 4), cell("a", 60)], float("nan")
+    plan = Resamples(resamples=4)
+    taus = [
+        (0.6, np.array([0.1, 0.3, nan, nan])),
+        (nan, np.array([1.0, 1.0, 1.0, 1.0])),
+        (0.2, np.array([0.3, nan, 0.5, nan])),
+    ]
+    means = np.array([0.2, 0.3, 0.5, nan])
+    expected = correlation_of(0.4, means, 2, plan, sets=4)
+    found = _mean_tau(taus, several, plan)
+    assert found is not None and found.n == 2 and not np.isnan(found.low)
+    assert [found.value, found.low, found.high] == pytest.approx([expected.value, expected.low, expected.high])
+    assert expected.low != correlation_of(0.4, means, 2, plan, sets=9).low
+    assert _mean_tau(taus[1:2], several, plan) is None

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from kept_texts import assert_kept
 
 from equipoise.datasets.builtin import load_builtin
-from equipoise.measuring.first_results import SHOWN, first_results
+from equipoise.measuring.first_results import SHOWN, first_results, measured_items
+from equipoise.measuring.items import Items
+from equipoise.measuring.measure import Plan
 from equipoise.measuring.sampling import Ask
+from equipoise.metrics import METRICS
 from equipoise.records import Example, Limits, Outcomes, RunError, RunKey
 from equipoise.run import audit
 from equipoise.scoring.planted import PlantedEngine
@@ -102,3 +105,18 @@ def test_no_intervals_are_drawn_for_them(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("equipoise.stats.bootstrap.weight_chunks", refuse)
     monkeypatch.setattr("equipoise.stats.bounded.mean_interval", refuse)
     assert first_results(KEY, EXAMPLES, lambda: {example.id for example in EXAMPLES}, asking(), PLAN) is not None
+
+
+def test_nothing_is_measured_for_them_that_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = []
+
+    def watched(outcomes: Outcomes, plan: Plan) -> Items:
+        plans.append(plan)
+        return measured_items(outcomes, plan)
+
+    monkeypatch.setattr("equipoise.measuring.first_results.measured_items", watched)
+    plan = Settings(resamples=2, estimators=["renyi", "perplexity"], by=["occupation"]).plan
+    seen = first_results(KEY, EXAMPLES, lambda: {example.id for example in EXAMPLES}, asking(), plan)
+    brief = {"metrics": [METRICS[name] for name in SHOWN], "by": (), "intervals": False}
+    assert plans == [replace(plan, estimators=plan.estimators[:1], **brief)]
+    assert len(plan.estimators) == 2 and plan.by and seen is not None

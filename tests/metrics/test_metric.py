@@ -60,6 +60,8 @@ def test_what_follows_from_a_row() -> None:
         (("certainty",), {"function": mean}, (0, 1)),
         (("desirability", "certainty"), {"means": 2}, (-1, 1)),
         (("desirability", "certainty"), {"bounds": (0, 3)}, (0, 3)),
+        (("desirability", "certainty"), {"means": 1, "bounds": (0, 3)}, (0, 3)),
+        (("desirability", "certainty"), {"means": 2, "bounds": (0, 3)}, (-1, 1)),
         (("desirability", "stereotype"), {"means": 2}, (-1, 1)),
         (("chosen_positive", "certainty"), {"means": 2}, (0, 1)),
         (("perplexity",), {"function": mean}, None),

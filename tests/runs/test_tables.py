@@ -29,6 +29,7 @@ from equipoise.records import (
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.tables import (
     SUMMARIES,
+    _column,
     column_rows,
     example_rows,
     examples_from_frame,
@@ -237,3 +238,15 @@ def test_ids_are_chosen_by_conditions_and_parts_by_their_names() -> None:
     assert part_rows(table, "a", "t")["n"].to_pylist() == [1] and part_rows(table, "b", "t")["n"].to_pylist() == [3]
     same = table.slice(0, 1)
     assert part_rows(same, "a", "t") is same and part_rows(table, "b", "u").num_rows == 0
+
+
+def test_a_column_with_a_lone_surrogate_keeps_its_type_and_its_gaps() -> None:
+    mark = "\ud800"
+    for kind in (pa.string(), pa.large_string()):
+        column = _column([f"a{mark}", None, "b"], kind)
+        assert (column.type, column.to_pylist()) == (kind, ["a?", None, "b"])
+    several = pa.list_(pa.large_string())
+    column = _column([("a", mark), (), None], several)
+    assert (column.type, column.to_pylist()) == (several, [["a", "?"], [], None])
+    plain = _column([1, None, float("nan")], pa.int16())
+    assert (plain.type, plain.to_pylist()) == (pa.int16(), [1, None, None])

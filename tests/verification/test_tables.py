@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from equipoise.verification.finding import Finding
-from equipoise.verification.tables import compared, compared_tables
+from equipoise.verification.tables import TOLERANCE, compared, compared_tables
 
 
 def outcomes(**changes: Any) -> pd.DataFrame:
@@ -121,3 +121,16 @@ def test_missing_and_added_measurements_are_counted_and_named() -> None:
     )
     doubled = pd.concat([table, table[:1]])
     assert not compared(table, doubled).passed
+
+
+@pytest.mark.parametrize("within", [float, lambda number: np.array([0.5, number])], ids=["a number", "an array"])
+def test_the_tolerance_is_a_little_wider_for_a_large_number_of_the_folder(within: Any) -> None:
+    def same(fresh: float, claimed: float) -> bool:
+        tables = [pd.DataFrame({"value": [within(number)]}) for number in (fresh, claimed)]
+        return compared_tables("outcomes.parquet", *tables, "scores").passed
+
+    # By 1e-9 of the number in the folder, which tells the two apart even here.
+    beyond = TOLERANCE * (1 + 5e-10)
+    assert same(0.0, beyond) and not same(beyond, 0.0)
+    assert same(0.0, TOLERANCE) and same(TOLERANCE, 0.0) and not same(0.0, TOLERANCE * (1 + 2e-9))
+    assert same(1e9, 1e9 + 1) and not same(1e9, 1e9 + 1.1)

@@ -14,7 +14,7 @@ from equipoise.files import sha256
 from equipoise.records import EquipoiseError
 from equipoise.view import export as exporting
 from equipoise.view import pages
-from equipoise.view.export import MARK, _address, comparable, export
+from equipoise.view.export import MARK, _address, _all, comparable, export
 from equipoise.view.index import Index, ListedPart
 
 
@@ -129,3 +129,17 @@ def test_runs_are_compared_with_those_that_were_asked_the_same(some_runs: Path) 
     first, second = replace(one, parts=more), replace(two, parts=more[::-1])
     assert comparable([first, second, three]) == {"bbq · mcq, builtin · next-word": [first, second]}
     assert list(comparable([one] * 12)) == ["builtin · next-word"] and comparable([one] * 13) == {}
+
+
+def test_only_runs_of_a_model_with_several_lead_to_its_history(
+    some_runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, three, *_ = Index(some_runs).entries()
+    entries = [replace(one, model="alone"), two, three]
+    monkeypatch.setattr(exporting, "stored_page", lambda folder: b"<body>")
+    monkeypatch.setattr(exporting, "compared_page", lambda several: b"<body>")
+    monkeypatch.setattr(exporting, "history_page", lambda *what: "<body>")
+    files = dict(_all(entries, []))
+    leads = [f"history-{sha256(b'planted')[:10]}.html" in files[f"run-{entry.slug}.html"] for entry in entries]
+    assert leads == [False, True, True]
+    assert ["History of this model" in files[f"run-{entry.slug}.html"] for entry in entries] == leads

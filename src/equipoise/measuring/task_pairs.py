@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from ..metrics import METRICS, Metric
-from ..metrics.columns import COLUMNS
 from ..records import Estimate, Floats, Integers, Outcomes, Strings
 from ..stats.bootstrap import resampling_units
 from ..stats.paired import Trial, corrected
@@ -121,7 +120,7 @@ def _by_unit(items: Items, metric: Metric) -> pd.Series:
 
 def _tested(paired: _Paired, trial: Trial) -> Estimate:
     """Return the difference with its interval, and its p-value."""
-    low, high = COLUMNS[paired.metric.inputs[0]].bounds or (0.0, 1.0)
+    low, high = paired.metric.bounds
     clusters = int(paired.clusters.max()) + 1
     (estimate,) = paired_means([(*paired.values, paired.clusters)], (low - high, high - low), clusters, trial)
     return estimate

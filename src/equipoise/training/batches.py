@@ -104,7 +104,7 @@ def candidate_logprobs(model: Any, batch: Mapping[str, Tensor]) -> Tensor:
         use_cache=False,
     ).float()
     picks, targets, owners = work["picks"], work["targets"], work["owners"]
-    values = logits[picks, targets] - torch.logsumexp(logits, dim=-1)[picks]
+    values = logits[picks, targets] - torch.logsumexp(logits, dim=1)[picks]
     totals = values.new_zeros(len(work["cells"])).index_add(0, owners, values)
     n = len(work["gold"])
     # The sum of exponentials over the names of a candidate; the largest is taken out first, so nothing underflows.

@@ -85,11 +85,11 @@ def ucerf_values(
 def soft_sign(logprobs: Tensor, index: Tensor, temperature: float) -> Tensor:
     """Return 2 softmax(logprobs / temperature)[index] - 1 of each row, in [-1, 1]; the sign itself at temperature 0."""
     if temperature == 0:
-        best = logprobs.amax(dim=-1, keepdim=True)
-        alone = (logprobs == best).sum(dim=-1) == 1
+        best = logprobs.amax(dim=1, keepdim=True)
+        alone = (logprobs == best).sum(dim=1) == 1
         chosen = logprobs.gather(1, index[:, None]).squeeze(1) == best.squeeze(1)
         return torch.where(alone & chosen, 1.0, -1.0).to(logprobs.dtype)
-    share = torch.softmax(logprobs / temperature, dim=-1).gather(1, index[:, None]).squeeze(1)
+    share = torch.softmax(logprobs / temperature, dim=1).gather(1, index[:, None]).squeeze(1)
     return 2 * share - 1
 
 
@@ -139,11 +139,11 @@ def _choices_apart(logprobs: Tensor, sureness: Tensor, members: _Members, temper
         first = torch.zeros(len(logprobs), dtype=torch.long, device=logprobs.device)
         return _apart(soft_sign(logprobs, first, temperature) * sureness, members)
     if temperature > 0:
-        shares = torch.softmax(logprobs / temperature, dim=-1) * sureness[:, None]
+        shares = torch.softmax(logprobs / temperature, dim=1) * sureness[:, None]
         return torch.stack([_apart(share, members) for share in shares.unbind(dim=1)]).sum(dim=0)
-    best = logprobs.amax(dim=-1, keepdim=True)
-    tied = (logprobs == best).sum(dim=-1) > 1
-    choices = _table(torch.where(tied, ABSENT, logprobs.argmax(dim=-1)), members)
+    best = logprobs.amax(dim=1, keepdim=True)
+    tied = (logprobs == best).sum(dim=1) > 1
+    choices = _table(torch.where(tied, ABSENT, logprobs.argmax(dim=1)), members)
     decided = choices != ABSENT
     differs = (choices[:, :, None] != choices[:, None, :]) & decided[:, :, None] & decided[:, None, :]
     table = _table(sureness, members)

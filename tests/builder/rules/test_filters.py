@@ -14,6 +14,7 @@ from equipoise.builder.rules.filters import (
     GENDERED,
     LENGTH,
     NEAR,
+    NOT_BEFORE_BOTH,
     OPEN,
     PRONOUN_RULES,
     TWIN,
@@ -24,9 +25,10 @@ from equipoise.builder.rules.filters import (
     sentence_count,
 )
 from equipoise.builder.steps import Draft, Variant
-from equipoise.builder.wordlist import occupations
+from equipoise.builder.wordlist import WordList, occupations
 from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.markers import read_markers
+from equipoise.datasets.occupations import Finder
 from equipoise.datasets.sentence_rules import ONE_PRONOUN, PRONOUN_LAST, TARGET_PAIR, TWO_OCCUPATIONS, Break
 from equipoise.records import Example
 
@@ -233,3 +235,11 @@ def test_repeats_are_named_by_the_first_of_them() -> None:
     }
     assert [one.id for one in found.kept] == ["d0", "d4", "d9"] and found.failed == {DUPLICATE: 1, TWIN: 1, NEAR: 1}
     assert len(filter_drafts(drafts, WORDS, FilterOptions(near_words=-1)).kept) == 4
+
+
+def test_a_pronoun_that_begins_a_word_of_the_list_is_not_before_it() -> None:
+    words = WordList("own", {}, Finder(["her boss", "nurse"]))
+    one = Draft("d", "type1", "her boss", "nurse", "Her boss waved at the nurse near the bus.", "", "test")
+    for text, broken in ((one.text, False), ("Then she saw her boss and the nurse.", True)):
+        found = sentence_breaks(replace(one, text=text), words, FilterOptions(pronoun_rule=NOT_BEFORE_BOTH))
+        assert (PRONOUN_LAST in {rule.rule for rule in found}) == broken

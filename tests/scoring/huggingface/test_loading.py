@@ -33,6 +33,7 @@ from transformers import (
 from equipoise.options import EngineOptions
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring.engine import identity_key
+from equipoise.scoring.huggingface.loading import _device
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.scoring.weights import file_sha256
@@ -79,8 +80,18 @@ def test_the_dtype_asked_for_is_the_models(folder: Path, dtype: str, expected: t
 
 def test_a_device_that_does_not_exist_is_refused(folder: Path) -> None:
     assert refusal(folder, device="abacus") == "unknown device 'abacus'; use auto, cpu, cuda, cuda:N or spread"
-    if not torch.cuda.is_available():
-        assert refusal(folder, device="cuda") == "device is cuda, but torch finds no CUDA device"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_device_is_the_one_asked_for_or_the_best_that_there_is(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    assert _device("auto") == torch.device("cuda" if there else "cpu")
+    assert _device("cpu") == torch.device("cpu")
+    if there:
+        assert _device("cuda:1") == torch.device("cuda:1")
+    else:
+        with pytest.raises(ModelError, match=r"^device is cuda:1, but torch finds no CUDA device$"):
+            _device("cuda:1")
 
 
 def test_no_such_folder_or_file(tmp_path: Path) -> None:

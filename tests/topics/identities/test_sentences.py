@@ -91,3 +91,21 @@ def test_chains_of_thought_are_tested_together() -> None:
 def test_what_is_said_is_as_it_was_kept(runs: list[Run]) -> None:
     said = [list(answers(run.parts[0].measured, kind, "R")) for run in runs for kind in ("type1", "type2")]
     assert_kept("topics/identities-sentences", *said)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "told"),
+    [
+        (0.2, 0.1, 0.3, "lower confidence by 0.200 [0.100, 0.300]"),
+        (-0.2, -0.3, -0.1, "raise confidence: they lower it by -0.200 [-0.300, -0.100]"),
+        (0.0, -0.3, -0.1, "raise confidence: they lower it by 0.000 [-0.300, -0.100]"),
+        (0.1, -0.1, 0.3, "do not change confidence detectably: the loss is 0.100 [-0.100, 0.300]"),
+    ],
+)
+def test_a_question_is_answered_by_the_side_of_0_it_is_on(value: float, low: float, high: float, told: str) -> None:
+    estimate = Estimate(value, low, high, 0.95, 1200, "")
+    group = "augmentation=R,privilege=privileged,type=type2"
+    row = Measurement("confidence_drop", "m", "d", "next-word", group, estimate, "lower")
+    (finding,) = answers(Measurements([row]), "type2", "R")
+    assert f", markers of privileged groups {told} (n = 1,200)." in finding.text
+    assert finding.claim == (low > 0 or high < 0) and finding.rests_on == [row]

@@ -50,9 +50,9 @@ def block_mask(ends: torch.Tensor) -> Any:
 
 def vocabulary_sums(logits: torch.Tensor) -> torch.Tensor:
     """Return entropy in nats and overlap with the uniform distribution of each row of float32 logits, as (rows, 2)."""
-    shares = logits.log_softmax(dim=-1)
-    entropy = torch.special.entr(shares.exp()).sum(dim=-1)
-    overlap = (shares / 2).exp().sum(dim=-1) / logits.shape[-1] ** 0.5
+    shares = logits.log_softmax(dim=1)
+    entropy = torch.special.entr(shares.exp()).sum(dim=1)
+    overlap = (shares / 2).exp().sum(dim=1) / logits.shape[1] ** 0.5
     return torch.stack([entropy, overlap], dim=1)
 
 

@@ -206,12 +206,12 @@ class Passes:
 
     def _values(self, logits: torch.Tensor, picks: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the values of every target, in float32 whatever the model's dtype."""
-        step = max(1, LOGIT_BYTES // (4 * logits.shape[-1]))
+        step = max(1, LOGIT_BYTES // (4 * logits.shape[1]))
         parts = [logits[start : start + step] for start in range(0, len(logits), step)]
         totals, sums = [], []
         for part in parts:
             wide = part.float()
-            totals.append(wide.logsumexp(dim=-1))
+            totals.append(wide.logsumexp(dim=1))
             sums += [vocabulary_sums(wide)] if self._reduced else []
         values = (logits[picks, targets].float() - torch.cat(totals)[picks])[:, None]
         return torch.cat([values, torch.cat(sums)[picks]], dim=1) if self._reduced else values

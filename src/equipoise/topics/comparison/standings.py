@@ -147,7 +147,8 @@ def ranks(comparison: Comparison) -> Section | None:
 def rank_chart(match: Match, names: Sequence[str], kind: str) -> Chart | None:
     """Return a line for each run through its ranks by several metrics, the best at the top; None for one metric."""
     placed = {name: match.ranks(name, kind) for name in map(match.measured[0].own, BUMPED)}
-    known = {name: [rank for rank in several if rank] for name, several in placed.items() if None not in several}
+    known = {name: [rank for rank in several if rank] for name, several in placed.items()}
+    known = {name: several for name, several in known.items() if several}
     if len(known) < 2:
         return None
     marks: list[Line | Dot] = []

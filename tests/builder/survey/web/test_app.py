@@ -11,15 +11,20 @@ from collections.abc import Callable
 
 import httpx
 import psycopg
+import pytest
+from fastapi import FastAPI, HTTPException
+from fastapi.testclient import TestClient
 from survey_browser import SHORT, TEST, TOKEN, YES, heading_of, passed, site
 
 from equipoise.builder.steps import Sentence
+from equipoise.builder.survey.database.connection import Unavailable
+from equipoise.builder.survey.database.raters import UnknownRater
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.entrance import EntranceTest
 from equipoise.builder.survey.rehearsal import UNLIMITED
-from equipoise.builder.survey.web.app import survey_app
+from equipoise.builder.survey.web.app import _add_problems, survey_app
 from equipoise.builder.survey.web.guard import Limits
-from equipoise.builder.survey.web.pages import SurveyOptions
+from equipoise.builder.survey.web.pages import Link, Pages, SurveyOptions
 from equipoise.serving import serving
 
 TWO, OTHER = EntranceTest(TEST.pool[:2]), EntranceTest(TEST.pool[2:4])
@@ -87,3 +92,49 @@ def test_the_guidelines_are_at_hand(database: SurveyDatabase) -> None:
         page = urllib.request.urlopen(f"{address}/enter/{invitation}").read().decode()
     assert "80% right answers" in page and "What is stored" in page
     assert len(re.findall("<dt ", page)) == 3 and "Not coherent." in html.unescape(page)
+
+
+FAILURES = {
+    "away": Unavailable("down"),
+    "nobody": UnknownRater("rater 9 does not exist"),
+    "mine": HTTPException(404, "This invitation does not exist."),
+    "plain": HTTPException(403, "Not Found"),
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "text"),
+    [
+        ("GET", "/fail/nobody", 404, "rater 9 does not exist"),
+        ("GET", "/fail/mine", 404, "This invitation does not exist."),
+        ("GET", "/fail/plain", 403, "Not Found"),
+        ("GET", "/missing", 404, "This page does not exist."),
+        ("PUT", "/fail/mine", 405, "This page does not exist."),
+        ("GET", "/number?n=few", 422, "The form could not be read. Go back and send it again."),
+        ("GET", "/fail/away", 503, ""),
+        ("POST", "/fail/away", 503, ""),
+    ],
+)
+def test_every_failure_is_a_page_that_says_what_to_do(method: str, path: str, status: int, text: str) -> None:
+    app, options = FastAPI(), SurveyOptions(SHORT, TOKEN)
+    pages = Pages(options, quota=3)
+    _add_problems(app, options, pages)
+
+    @app.api_route("/fail/{name}", methods=["GET", "POST"])
+    def fail(name: str) -> None:
+        raise FAILURES[name]
+
+    @app.get("/number")
+    def number(n: int) -> int:
+        return n
+
+    page = TestClient(app).request(method, path)
+    if text:
+        assert page.text == pages.problem(text, status=status).body.decode() and "retry-after" not in page.headers
+    else:
+        # A form is not sent again by itself: its page leads on to the work.
+        where, t = path if method == "GET" else "/work", options.texts
+        told = {"links": [Link(where, t("problem.retry_now"))], "refresh": f"5; url={where}"}
+        expected = pages.message(t("problem.retry_heading"), t("problem.retry"), status=503, **told)
+        assert page.text == expected.body.decode() and page.headers["retry-after"] == "5"
+    assert page.status_code == status
