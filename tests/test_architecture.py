@@ -329,5 +329,6 @@ def test_the_module_is_a_program_only_where_it_is_run(
     told: list[str] = []
     monkeypatch.setattr(equipoise.interruption, "listen", lambda: None)
     monkeypatch.setattr(equipoise.cli, "main", lambda: told.append("runs"))
-    runpy.run_path(str(PACKAGE / "__main__.py"), run_name=name)
+    monkeypatch.delitem(sys.modules, "equipoise.__main__", raising=False)
+    runpy.run_module("equipoise.__main__", run_name=name)
     assert told == runs
