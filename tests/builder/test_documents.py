@@ -253,3 +253,25 @@ def test_what_the_groups_have_words_for_is_what_all_of_them_have(
     file = tmp_path / "slots.toml"
     file.write_text(f"[groups.gender]\nwoman = {{ {woman} }}\nman = {{ {man} }}\n\n\n")
     assert _head(file) == (f"[groups.gender]\nwoman = {{ {woman} }}\nman = {{ {man} }}\n", wanted)
+
+
+MUST_BE_TEXT = "slots.toml: groups.gender.woman: name must be text, or a list of texts"
+
+
+@pytest.mark.parametrize(
+    ("word", "value", "reason"),
+    [
+        *(("name", value, MUST_BE_TEXT) for value in ("5", '""', '" "', "[]", "[5]", '["Ann", ""]', "{ a = 1 }")),
+        ("pronoun", "5", "slots.toml: groups.gender.woman: unknown pronoun '5'; known: he, she"),
+        ("pronoun", '["she"]', "slots.toml: groups.gender.woman: unknown pronoun \"['she']\"; known: he, she"),
+    ],
+)
+def test_a_name_or_pronoun_that_is_no_text_is_named(tmp_path: Path, word: str, value: str, reason: str) -> None:
+    old = {"name": '"Ann"', "pronoun": '"she"'}
+    words = ", ".join(f"{key} = {text}" for key, text in (old | {word: value}).items())
+    groups = f'[groups.gender]\nwoman = {{ {words} }}\nman = {{ name = "Bob", pronoun = "he" }}\n'
+    (tmp_path / "slots.toml").write_text(HEAD.partition("[groups")[0] + groups)
+    (tmp_path / "note.txt").write_text("Anna came. She was late.")
+    with pytest.raises(DatasetError) as error:
+        make(tmp_path / "note.txt", tmp_path / "slots.toml", tmp_path / "out.toml")
+    assert str(error.value).startswith(reason)

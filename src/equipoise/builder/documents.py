@@ -132,7 +132,7 @@ def _head(path: Path) -> tuple[str, Wanted]:
             )
     slots = frozenset.intersection(*(frozenset(words) - {PRONOUN} for _, words in people)) if people else frozenset()
     names = frozenset(name for _, words in people for name in _texts(words.get(NAME)))
-    plural = any(KNOWN[words[PRONOUN]].plural for _, words in people if words[PRONOUN] in KNOWN)
+    plural = any(KNOWN[word].plural for _, words in people for word in _texts(words[PRONOUN]) if word in KNOWN)
     return text.rstrip() + "\n", Wanted(slots, names, plural)
 
 
@@ -142,7 +142,8 @@ def _tables(table: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _texts(value: Any) -> Sequence[str]:
-    return [value] if isinstance(value, str) else [str(word) for word in value or ()]
+    several = value if isinstance(value, list) else [value]
+    return [word for word in several if isinstance(word, str) and word.strip()]
 
 
 def _scenario(made: Made) -> str:
