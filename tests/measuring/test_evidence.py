@@ -319,7 +319,7 @@ def test_a_contest_of_means_has_its_units_and_sizes() -> None:
     assert contest.units is not None and contest.sizes is not None
     assert contest.units.tolist() == [0.0, 2.5, 4.0] and contest.sizes.tolist() == [3, 2, 1]
     assert (contest.n, contest.width, contest.difference) == (6, 3.0, 1.5)
-    (estimate,) = paired_means([(first, second, clusters)], (-5.0, 5.0), 3, Trial(20, permutations=9, level=0.9))
+    (estimate,) = paired_means([(first, second, clusters)], 5.0, 3, Trial(20, permutations=9, level=0.9))
     assert estimate.value == 1.5 and -5 <= estimate.low < 1.5 < estimate.high <= 5 and estimate.level == 0.9
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from kept_texts import assert_kept
 
-from equipoise.measuring.task_pairs import task_differences
+from equipoise.measuring.task_pairs import TESTED, task_differences
+from equipoise.metrics import METRICS
 from equipoise.records import Outcomes
 from equipoise.stats.paired import Trial
 
@@ -92,3 +93,9 @@ def test_sets_that_the_first_task_was_asked_in_part_are_left_out_too(make_outcom
         found = {(one.metric, one.kind): one for one in task_differences(pair, [("a", "b")], Trial(20, 9))}
         assert found["flip_rate", "type1"].estimate.n == SETS - 2
         assert found["flip_rate", "type2"].estimate.n == SETS
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_what_is_tested_is_a_mean_of_one_value_from_0_to_1(name: str) -> None:
+    metric = METRICS[name]
+    assert (metric.value_bounds, len(metric.inputs), metric.means) == ((0, 1), 1, 1)

@@ -331,13 +331,14 @@ def mean_contest(first: Floats, second: Floats, clusters: Integers, width: float
 
 
 def paired_means(
-    pairs: Sequence[tuple[Floats, Floats, Integers]], bounds: tuple[float, float], clusters: int, trial: Trial
+    pairs: Sequence[tuple[Floats, Floats, Integers]], width: float, clusters: int, trial: Trial
 ) -> list[Estimate]:
-    """Return the mean of first - second of each pair of columns, within the bounds, with the p-value of its test.
+    """Return the mean of first - second of each pair of columns, with the p-value of its test.
 
-    A pair holds both columns and the numbers of their clusters. The test exchanges the columns within clusters.
+    A pair holds both columns and the numbers of their clusters; `width` is that of all possible values. The test
+    exchanges the columns within clusters.
     """
-    contests = [mean_contest(*pair, bounds[1]) for pair in pairs]
+    contests = [mean_contest(*pair, width) for pair in pairs]
     return paired_differences(contests, clusters=clusters, trial=trial)
 
 

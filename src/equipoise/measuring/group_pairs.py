@@ -143,7 +143,7 @@ Sides = Sequence[tuple[Floats, Floats, Integers]]
 def _mean_differences(sides: Sides, metric: Metric, clusters: int, trial: Trial | None) -> list[Estimate]:
     if trial is None:
         return [_alone(float(np.mean(first - second)), 0.0) for first, second, _ in sides]
-    return paired_means(sides, metric.bounds, clusters, trial)
+    return paired_means(sides, metric.bounds[1], clusters, trial)
 
 
 def _ratios(sides: Sides, metric: Metric, clusters: int, trial: Trial | None) -> list[Estimate]:

@@ -21,7 +21,7 @@ from .evidence import paired_means
 from .items import Items
 
 TESTED = ("flip_rate", "ucerf", "ucerf_signed", "accuracy")
-"""The metrics that are compared: means of one value for each set or item."""
+"""The metrics that are compared: means of one value for each set or item, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,6 @@ def _by_unit(items: Items, metric: Metric) -> pd.Series:
 
 def _tested(paired: _Paired, trial: Trial) -> Estimate:
     """Return the difference with its interval, and its p-value."""
-    low, high = paired.metric.bounds
     clusters = int(paired.clusters.max()) + 1
-    (estimate,) = paired_means([(*paired.values, paired.clusters)], (low - high, high - low), clusters, trial)
+    (estimate,) = paired_means([(*paired.values, paired.clusters)], 1.0, clusters, trial)
     return estimate

@@ -133,6 +133,20 @@ def test_values_are_the_same_in_parts_and_have_sums_on_request(monkeypatch: pyte
                 assert torch.allclose(values[:, 1:], module.vocabulary_sums(logits)[picks], atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("size", "rows"), [(4 * 60 * 5, [5]), (4 * 60 * 5 - 1, [4, 1]), (4 * 60 * 2, [2, 2, 1]), (1, [1] * 5)]
+)
+def test_as_many_rows_of_logits_are_widened_at_once_as_fit(
+    size: int, rows: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    sums = module.vocabulary_sums
+    monkeypatch.setattr(module, "LOGIT_BYTES", size)
+    monkeypatch.setattr(module, "vocabulary_sums", lambda wide: (seen.append(len(wide)), sums(wide))[1])
+    values = passes_of(reduced=True)._values(torch.randn(5, 60).half(), torch.tensor([0, 4]), torch.tensor([1, 2]))
+    assert seen == rows and values.dtype == torch.float32
+
+
 def test_a_pass_of_fixed_size_is_padded(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = passes_of()
     passes.attend_densely()
