@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from equipoise import audit
-from equipoise.measuring.group_pairs import member_names
+from equipoise.measuring.evidence import paired_means
+from equipoise.measuring.group_pairs import _mean_differences, _ratios, member_names
 from equipoise.metrics import METRICS
+from equipoise.records import Estimate
+from equipoise.stats.paired import Trial
 
 MODEL = "planted:strength=1,bias=1,noise=0.3"
 METRIC_NAMES = [name for name, metric in METRICS.items() if metric.unit in ("sets", "pair")]
@@ -71,3 +74,18 @@ def test_the_names_are_pronouns_or_groups(make_outcomes) -> None:
     rows = [{"pair": "p", "probs": [0.5, 0.5], "gender": name} for name in ("male", "xe", "")]
     assert member_names(make_outcomes(rows)).tolist() == ["he", "xe", ""]
     assert METRICS["certainty_difference"].unit == "pair" and np.isfinite(METRICS["certainty_difference"].bounds).all()
+
+
+@pytest.mark.parametrize(("name", "width"), [("certainty_difference", 1.0), ("desirability_difference", 2.0)])
+def test_a_difference_without_spread_has_an_interval_as_wide_as_its_values_allow(name: str, width: float) -> None:
+    sides, trial = [(np.full(6, 0.5), np.full(6, 0.25), np.arange(6))], Trial(20, permutations=9)
+    made = _mean_differences(sides, METRICS[name], 6, trial)
+    assert made == paired_means(sides, width, 6, trial) != paired_means(sides, width + 1, 6, trial)
+    assert made[0].value == 0.25 and made[0].low < 0.25 < made[0].high
+
+
+def test_values_alone_have_no_interval() -> None:
+    sides = [(np.array([0.5, 1.0]), np.array([0.25, 0.25]), np.arange(2)), (np.ones(1), np.full(1, 4.0), np.zeros(1))]
+    for made, values in ((_mean_differences, [0.5, -3.0]), (_ratios, [3.0, 0.25])):
+        found = made(sides, METRICS["good_ratio"], 2, None)
+        assert repr(found) == repr([Estimate.alone(v, level=0.0, n=0, method="value alone") for v in values])
