@@ -99,3 +99,14 @@ def confident_outcomes(confidence: Floats) -> Outcomes:
         groups={name: np.array([*values] * sentences, dtype=object) for name, values in cells.items()},
         flags=np.full(2 * sentences, "", dtype=object),
     )
+
+
+def test_without_intervals_a_change_is_its_value_alone() -> None:
+    items = Items(confident_outcomes(np.array([[0.5, 0.3], [0.4, 0.1], [0.2, 0.3]])))
+    full, alone = (changes(items, Plan([], resamples=50, intervals=given, level=0.9)) for given in (True, False))
+    assert [(row.name, row.parts) for row in alone] == [(row.name, row.parts) for row in full]
+    for row in alone:
+        estimate = row.estimate
+        assert (estimate.value, estimate.level) == (pytest.approx(-0.4 / 3), 0.9)
+        assert (estimate.n, estimate.method, estimate.has_interval) == (3, "value alone", False)
+    assert [row.estimate.value for row in full] == pytest.approx([row.estimate.value for row in alone])

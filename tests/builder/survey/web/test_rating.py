@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,8 @@ def test_pausing_and_closing(tmp_path: Path, database: SurveyDatabase) -> None:
         admin.post("/admin/status", data={"csrf": csrf, "status": status})
         page = working.get("/work").text
         assert heading_of(page) == heading and code in page
+        back = ["https://panel.test/end?cc=DONE42&amp;who=w"] if code else []
+        assert re.findall(r'href="(https://panel[^"]*)"', page) == back
     assert "NONE1" in idle.get("/work").text  # who did nothing gets another code
     admin.post("/admin/status", data={"csrf": csrf, "status": "open"})
     assert heading_of(working.get("/work").text) == "Sentence 2"
