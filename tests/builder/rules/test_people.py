@@ -28,6 +28,10 @@ def test_people_are_known_by_a_title_or_a_first_name(text: str, names: list[str]
     assert [str(person) for person in people_in(text)] == names
 
 
+def test_a_title_without_a_name_is_nobody_even_if_a_group_is_called_so() -> None:
+    assert [str(person.first) for person in people_in("Alex met Sir, who left.", ["Sir"])] == ["Alex"]
+
+
 def test_a_name_of_the_groups_is_known_too() -> None:
     assert not people_in("Zorblax came late.")
     assert [str(person) for person in people_in("Zorblax came late.", {"Zorblax"})] == ["Zorblax"]

@@ -111,6 +111,8 @@ def people_in(text: str, known: Collection[str] = ()) -> list[Person]:
 def _parts(text: str, match: re.Match[str], known: Collection[str]) -> tuple[str, str, str] | None:
     """Return the first name, the surname and the gender of a match; None where it is not a person for sure."""
     title, first, last = match["title"], match["first"], match["last"] or ""
+    if title is None and first in TITLES:
+        return None
     if first not in NAMES and first not in known:
         if last in NAMES or last in known:  # "Dear Emily", "Hi Paul"
             return last, "", NAMES.get(last, "")
