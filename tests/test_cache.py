@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -119,3 +120,20 @@ def test_a_number_that_is_none_ends_nothing(cache: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(module.subprocess, "run", lambda *_, **__: pytest.fail("no process has this number"))
     tidy_cache()
     assert not work.exists()
+    made(work / "half.whl")  # and where nothing was downloaded
+    tidy_cache()
+    assert not work.exists()
+
+
+def test_a_download_goes_on_where_there_is_no_ps(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> Any:
+        asked.append(command)
+        raise FileNotFoundError(command[0])
+
+    monkeypatch.setattr(module.subprocess, "run", run)
+    work = made(cache / "models" / f".part-{dead_process()}-abc" / DOWNLOAD).parent
+    (work / DOWNLOAD).write_text("7")
+    tidy_cache()
+    assert not work.exists() and asked == [["ps", "-ww", "-p", "7", "-o", "command="]]

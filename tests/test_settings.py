@@ -36,7 +36,9 @@ def test_each_part_gets_the_options_that_were_chosen_for_it() -> None:
 
 def test_an_estimator_over_the_vocabulary_needs_reductions() -> None:
     assert not Settings().engine.whole_vocabulary
-    assert Settings(estimators=["vocab-renyi"]).engine.whole_vocabulary
+    for estimators in (["vocab-renyi"], ["perplexity", "vocab-renyi"], ["vocab-renyi", "p-true"]):
+        assert Settings(estimators=estimators).engine.whole_vocabulary
+    assert not Settings(estimators=["perplexity", "p-true"]).engine.whole_vocabulary
     assert Settings(estimators=["p-true"]).task.p_true and not Settings().task.p_true
 
 

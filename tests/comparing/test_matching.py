@@ -25,7 +25,7 @@ from equipoise.comparing.matching import (
     places,
     shared_estimators,
 )
-from equipoise.records import EquipoiseError
+from equipoise.records import DatasetError, EquipoiseError
 from equipoise.report import comparison_page
 from equipoise.runs.run import Run
 
@@ -200,3 +200,18 @@ def test_three_runs_of_a_model_and_neutral_forms_are_named_apart(
     assert str(error.value) == f"the run in {mild_run} has no dataset 'winobias'; it has builtin"
     parts = [part for path in (mild_run, twin_run) for part in Run(path).parts]
     assert matched_parts(parts).dropped == 0 and len(matched_parts(parts).outcomes[1]) == 160
+
+
+def test_a_dataset_that_meets_no_condition_is_left_out_where_another_does(tmp_path: Path) -> None:
+    quick = {"limit": 4, "resamples": 20, "progress": False, "metrics": ["accuracy"]}
+    both = [
+        Run(equipoise.audit(f"planted:bias={bias}", ["gendered:control", "builtin"], out=tmp_path / bias, **quick).path)
+        for bias in ("1", "2")
+    ]
+    assert [matched.dataset for matched in match(both, intersect=False)] == ["gendered-control", "builtin"]
+    (only,) = match(both, intersect=False, where=["type=type1"])
+    assert only.dataset == "builtin"
+    with pytest.raises(DatasetError) as refused:
+        match(both, intersect=False, where=["type=type9"])
+    first = f"gendered-control in {both[0].path} has nothing with type=type9; known: type3"
+    assert str(refused.value) == first, "the first fault, and of the first run"

@@ -258,6 +258,8 @@ def test_what_cannot_be_marked_is_left_out_with_its_reason_in_order() -> None:
             ("An old Nurse saw the non-nurse COOK.", "A Nurse saw the non-nurse old COOK."),
         ),
         ("COOK met nurse.", ("COOK met old nurse.", "old COOK met nurse.")),
+        ("nurse met Cook.", ("old nurse met Cook.", "nurse met old Cook.")),
+        (" Nurse met cook.", (" Old nurse met cook.", " Nurse met old cook.")),
     ],
 )
 def test_a_marker_goes_before_the_first_mention_and_its_article_fits(text: str, marked: tuple[str, str]) -> None:

@@ -11,8 +11,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from httpx import Request, Response
+from huggingface_hub.errors import HfHubHTTPError
 
 import equipoise
 from equipoise.cli import app
@@ -202,3 +205,24 @@ def test_what_the_hub_is_asked(endpoint: str, tmp_path: Path, monkeypatch: pytes
         with pytest.raises(EquipoiseError, match=r"is not the name of a repository, such as owner/name$"):
             push(Upload(name, ()))
     assert len(asked) == 6
+
+
+@pytest.mark.parametrize("step", ["create_repo", "create_commit"])
+def test_why_the_hub_refused_or_was_not_reached(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    faults: list[Exception] = [
+        HfHubHTTPError(
+            "401 Client\n\n Error:  wrong token", response=Response(401, request=Request("GET", "http://h"))
+        ),
+        TimeoutError("secret"),
+    ]
+    sentences = [
+        "the hub refused o/n: 401 Client Error: wrong token; is a token set (HF_TOKEN)?",
+        "the hub cannot be reached (TimeoutError); nothing was uploaded",
+    ]
+    for fault, sentence in zip(faults, sentences, strict=True):
+        api = Mock(**{f"{step}.side_effect": fault})
+        monkeypatch.setattr(module, "HfApi", lambda api=api, **_: api)
+        with pytest.raises(EquipoiseError) as refused:
+            push(Upload("o/n", ()))
+        assert str(refused.value) == sentence
+        assert api.create_repo.call_count == 1 and api.create_commit.call_count == (step == "create_commit")

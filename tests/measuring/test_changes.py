@@ -12,7 +12,8 @@ from equipoise.measuring.changes import changes
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.part import measure_part
-from equipoise.records import Floats, Measurement, Outcomes, RunKey
+from equipoise.measuring.stopping import Sample
+from equipoise.records import Estimate, Floats, Measurement, Outcomes, RunKey
 from equipoise.uncertainty import renormalise
 
 
@@ -99,3 +100,39 @@ def confident_outcomes(confidence: Floats) -> Outcomes:
         groups={name: np.array([*values] * sentences, dtype=object) for name, values in cells.items()},
         flags=np.full(2 * sentences, "", dtype=object),
     )
+
+
+def test_without_intervals_a_change_is_its_value_alone() -> None:
+    items = Items(confident_outcomes(np.array([[0.5, 0.3], [0.4, 0.1], [0.2, 0.3]])))
+    full, alone = (changes(items, Plan([], resamples=50, intervals=given, level=0.9)) for given in (True, False))
+    assert [(row.name, row.parts) for row in alone] == [(row.name, row.parts) for row in full]
+    for row in alone:
+        estimate = row.estimate
+        assert (estimate.value, estimate.level) == (pytest.approx(-0.4 / 3), 0.9)
+        assert (estimate.n, estimate.method, estimate.has_interval) == (3, "value alone", False)
+    assert [row.estimate.value for row in full] == pytest.approx([row.estimate.value for row in alone])
+
+
+def test_an_interval_shrinks_with_the_share_that_was_drawn_and_stays_within_the_bounds() -> None:
+    rng = np.random.default_rng(1)
+    items = Items(confident_outcomes(rng.uniform(-0.8, 0.8, size=(12, 2))))
+    plan = Plan([], resamples=100)
+
+    def estimates(sample: Sample | None = None) -> list[Estimate]:
+        return [row.estimate for row in changes(items, plan, sample)]
+
+    whole, plain = estimates(Sample({"": 12})), estimates()
+    assert plain == estimates(Sample()) == whole, "where all were asked, it is that of a full audit"
+    for one, drawn in zip(plain, estimates(Sample({"": 48})), strict=True):
+        shrink = np.sqrt(1 - 12 / 48)
+        assert drawn.low == pytest.approx(one.value - shrink * (one.value - one.low))
+        assert drawn.high == pytest.approx(one.value + shrink * (one.high - one.value))
+        assert (drawn.value, drawn.level) == (one.value, plan.level)
+    for one, shared in zip(plain, estimates(Sample(looks=50)), strict=True):
+        assert shared.low < one.low and shared.high > one.high and shared.level == plan.level
+    for sign in (1, -1):
+        far = Items(confident_outcomes(sign * np.array([[-0.89, 0.89]] * 2)))
+        for row in changes(far, Plan([], resamples=100, level=0.99)):
+            low, high = row.metric.bounds
+            assert low <= row.estimate.low <= row.estimate.high <= high
+            assert (row.estimate.high == high) if sign > 0 else (row.estimate.low == low)

@@ -11,9 +11,13 @@ import pytest
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
+from equipoise.measuring.identities import _alike
+from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.part import measure_part
-from equipoise.records import Measurement, RunKey, parse_group
+from equipoise.measuring.sentences import marked_sentences
+from equipoise.metrics import METRICS
+from equipoise.records import Measurement, Outcomes, RunKey, parse_group
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine, open_planted
 from equipoise.scoring.score_store import ScoreStore
@@ -44,7 +48,7 @@ def value(run: Run, metric: str, **parts: str) -> float:
     return float(table["value"][row])
 
 
-def marked(run: Run, marker: str, gender: str, augmentation: str = "R") -> float:
+def confidence_with(run: Run, marker: str, gender: str, augmentation: str = "R") -> float:
     attribute = "age" if marker in ("old", "young") else "race"
     parts = {"marker": marker, "gender": gender, "augmentation": augmentation, "attribute": attribute}
     return value(run, "confidence_marked", **parts)
@@ -55,7 +59,7 @@ def marked(run: Run, marker: str, gender: str, augmentation: str = "R") -> float
 def test_the_penalty_of_a_marker_comes_back(run: Run, marker: str, augmentation: str) -> None:
     for gender, penalty in (("male", 0.0), ("female", 0.03)):
         expected = 0.4 - penalty - PENALTIES[marker]
-        assert marked(run, marker, gender, augmentation) == pytest.approx(expected)
+        assert confidence_with(run, marker, gender, augmentation) == pytest.approx(expected)
     parts = {
         "marker": marker,
         "augmentation": augmentation,
@@ -187,3 +191,19 @@ def test_intervals_hold_what_was_planted(tmp_path: Path) -> None:
         held += [row.low <= truth[key] <= row.high for key, row in known if "occupation" not in row.parts]
     # 20 audits of some 30 intervals each, which depend on each other: benchmarks/planted_markers.py has hundreds.
     assert len(held) > 400 and np.mean(held) > 0.92
+
+
+def test_metrics_of_some_items_have_a_table_and_those_of_none_do_not(marked: Outcomes) -> None:
+    sides = np.where(np.arange(len(marked)) < 5, "female", "").astype(object)
+    items = Items(replace(marked, groups={**marked.groups, "side": sides}))
+    (sentences,) = marked_sentences(items)
+    base = METRICS["confidence_disparity"]
+    metrics = {kind: replace(base, applies_to=kind) for kind in ("all", "labelled", "sided", "pairs")}
+    alike = _alike(items, sentences, metrics.values())
+    served = {(level, kind): [metric.applies_to for metric in several] for (level, kind, *_), several in alike.items()}
+    # All items are labelled, five have a side, none is a pair.
+    assert served == {
+        (level, kind): applied
+        for level in base.levels
+        for kind, applied in (("all", ["all", "labelled"]), ("sided", ["sided"]))
+    }

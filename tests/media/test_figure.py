@@ -100,6 +100,11 @@ def test_a_long_title_has_several_lines_inside_the_figure() -> None:
     chart = replace(EVERY["rows"], title="Confidence of planted:lead=0.3 by occupation and identity, resolvable, " * 2)
     drawn = figure(chart, title=True)
     assert " ".join(text.get_text() for text in drawn.texts[:2]) == chart.title.strip()
+    # Measured in letters: a line is 1.2 high, and the room above the panels is 0.6 more than the lines.
+    letters = 72 * drawn.get_figheight() / drawn.texts[0].get_fontsize()
+    assert [(1 - text.get_position()[1]) * letters for text in drawn.texts[:2]] == pytest.approx([1.2, 2.4])
+    plain = 72 * figure(chart).get_figheight() / drawn.texts[0].get_fontsize()
+    assert letters - plain == pytest.approx(1.2 * 2 + 0.6)
     right = [text.get_window_extent().x1 for text in drawn.texts[:2]]
     assert max(right) < drawn.bbox.x1
     once = figure(replace(chart, title="short"), title=True)

@@ -55,3 +55,9 @@ def test_a_line_keeps_every_letter_that_can_be_printed(text: str) -> None:
 def test_every_mark_is_escaped_once(text: str) -> None:
     plain = re.sub(r"\\([\\`*_{}\[\]|#~])", r"\1", markdown.escaped(text))
     assert plain.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") == markdown.one_line(text)
+    assert "<" not in markdown.escaped(text) and ">" not in markdown.escaped(text)
+
+
+def test_an_entity_is_shown_as_it_is() -> None:
+    assert markdown.escaped("a & b <i>") == "a &amp; b &lt;i&gt;"
+    assert markdown.escaped("&amp; &lt;") == "&amp;amp; &amp;lt;"

@@ -11,7 +11,7 @@ import pytest
 from kept_texts import assert_kept
 from scipy import linalg
 
-from equipoise.stats.adjusted import POWER, Adjusted, adjusted_difference
+from equipoise.stats.adjusted import POWER, SMALLEST, Adjusted, _basis, adjusted_difference
 
 
 def drawn(seed: int, *, effect: float = 0.0, count: int = 300) -> dict[str, Any]:
@@ -132,3 +132,13 @@ def test_a_column_that_says_the_same_as_another_changes_nothing() -> None:
     once = difference(sample)
     assert twice.estimate.value == pytest.approx(once.estimate.value) and twice.error == pytest.approx(once.error)
     assert twice.degrees == pytest.approx(once.degrees)
+
+
+def test_a_basis_spans_what_the_table_does_and_no_more() -> None:
+    table = np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 2.0], [1.0, 0.0, 1.0], [1.0, 2.0, 3.0]])
+    basis = _basis(table)
+    assert basis.shape == (4, 2) and basis.T @ basis == pytest.approx(np.eye(2))
+    assert basis @ basis.T @ table == pytest.approx(table)
+    assert _basis(np.zeros((3, 2))).shape == (3, 0), "nothing spans nothing"
+    for share, columns in ((2 * SMALLEST, 2), (SMALLEST / 2, 1)):
+        assert _basis(np.diag([4.0, 4.0 * share])).shape == (2, columns)

@@ -76,7 +76,8 @@ class Moved:
         """The ranks in words."""
         if self.ranks is None:
             return ""
-        return f"{self.ranks[0]} → {self.ranks[1]}" if self.ranks[0] != self.ranks[1] else f"{self.ranks[0]}, as before"
+        first, second = self.ranks
+        return f"{first}, as before" if first == second else f"{first} → {second}"
 
 
 def are_apart(data: Sequence[str]) -> bool:

@@ -148,10 +148,11 @@ def comma_separated(table: PlainTable) -> str:
     above = [""] if any(is_heading) else []
     writer.writerow([*(["of"] if above else []), *(_cell(column.title) for column in table.columns)])
     for row, heads in zip(table.rows, is_heading, strict=True):
+        cells = [_cell(cell) for cell in row]
         if heads:
-            above = [_cell(row[0])]
+            above = cells
         else:
-            writer.writerow([*above, *(_cell(cell) for cell in row)])
+            writer.writerow([*above, *cells])
     return out.getvalue()
 
 

@@ -122,7 +122,7 @@ def _encodable(value: Any) -> Any:
 
 def examples_from_frame(frame: pd.DataFrame) -> list[Example]:
     """Return the examples of rows of `examples.parquet`."""
-    columns: Iterable[Any] = frame.itertuples(index=False)
+    columns: Iterable[Any] = frame.itertuples()
     return [
         Example(
             id=row.id,

@@ -260,7 +260,7 @@ def occupation_table(outcomes: Outcomes, examples: pd.DataFrame) -> pd.DataFrame
 def workforce(table: pd.DataFrame, *, about: dict[str, str], title: str = "P(male) and the workforce") -> Chart:
     """Return mean P(male) of each occupation over the share of men who work in it."""
     rows = [
-        (str(row.occupation), float(row.men), Estimate(row.p, row.low, row.high, 0.95, int(row.n), "normal"))
+        (row.occupation, row.men, Estimate(row.p, row.low, row.high, 0.95, row.n, "normal"))
         for row in _itertuples(table)
     ]
     marks: list[Rule | Dot | Note] = [Rule(along="diagonal")]

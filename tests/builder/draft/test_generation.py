@@ -335,7 +335,7 @@ def test_refusals_end_the_run_only_where_nothing_was_answered(tmp_path: Path, mo
         asked_of(tmp_path / "c", Scripted(*[Refused("no")] * 3))
 
 
-def test_a_limit_above_the_pairs_asks_each_once() -> None:
+def test_a_limit_of_all_pairs_or_more_asks_each_once() -> None:
     prompts = {"type1": "{target} {other}", "type2": "{target} {other}"}
     every = requests_of(Plan(occupations()), prompts, "m")
     assert requests_of(Plan(occupations(), limit=10**6), prompts, "m") == every

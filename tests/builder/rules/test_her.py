@@ -117,6 +117,12 @@ def test_the_words_around_her_decide_as_they_did(verb: str) -> None:
         ("They met her very kind.", "object"),
         ("They met her very kind cook.", "possessive"),
         ("They gave her own plan away.", "possessive"),
+        # A verb that is also something of one's own: the end of the sentence decides.
+        ("They made her plan.", "object"),
+        ("They made her plan carefully.", "object"),
+        ("They made her plan public.", "possessive"),
+        ("They saw her plan.", "possessive"),
+        ("They let her plan it.", "object"),
         ("They gave her three books.", "object"),
         ("They gave her good luck.", "object"),
         ("They gave her old plan to us.", "possessive"),

@@ -9,7 +9,7 @@ import pytest
 from server_loopback import Loopback
 from threads import apart
 
-from equipoise.records import ModelError
+from equipoise.records import Message, ModelError
 from equipoise.scoring.server.api import Api
 from equipoise.scoring.server.http_client import Client, Limits, Refused, Unanswered
 
@@ -57,3 +57,30 @@ def test_embeddings(server: Loopback) -> None:
         embed(vectors[:1])
     with pytest.raises(ModelError, match="has no embeddings"):
         embed([{"vector": 1}])
+
+
+def test_a_conversation_is_sent_as_messages_with_their_roles(server: Loopback) -> None:
+    turns = [Message("system", "Be brief."), Message("user", "Who?")]
+    tops = [{"token": "A", "logprob": -0.1}, {"token": "B", "logprob": -2.5}]
+    first = {"choices": [{"message": {"content": "A"}, "logprobs": {"content": [{**tops[0], "top_logprobs": tops}]}}]}
+    # Above a temperature of 0 the answer may begin with another token.
+    second = {"choices": [{"message": {"content": "B"}, "logprobs": {"content": [{**tops[1], "top_logprobs": tops}]}}]}
+    texts = {"choices": [{"message": {"content": "one"}}, {"message": {"content": "two"}}]}
+
+    async def ask() -> Any:
+        async with Client(server.url) as client:
+            api = Api(client, "toy")
+            tables = [await api.chat_top(turns, 5), await api.chat_top(turns, 3, temperature=1.0)]
+            return tables, await api.write(turns, tokens=9, temperature=0.5, count=2)
+
+    server.script = [(200, answer, {}) for answer in (first, second, texts)]
+    tables, written = apart(lambda: asyncio.run(ask()))
+    assert tables == [{"A": -0.1, "B": -2.5}] * 2 and written == ["one", "two"]
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who?"}]
+    begun = {"model": "toy", "messages": messages}
+    asked = {**begun, "max_tokens": 1, "logprobs": True}
+    assert server.bodies == [
+        {**asked, "temperature": 0.0, "top_logprobs": 5},
+        {**asked, "temperature": 1.0, "top_logprobs": 3},
+        {**begun, "max_tokens": 9, "temperature": 0.5, "n": 2},
+    ]

@@ -83,9 +83,12 @@ def test_chains_of_thought_are_tested_together() -> None:
 
     # An interval of one that just leaves 0 out is a claim by itself, but not among eight.
     for ways, claimed in ((["R"], True), (["none", "R", "NR", "C"], False)):
-        findings = list(reasoning(measured("next-word", 0.30, ways), measured("next-word-cot", 0.335, ways), "type2"))
-        assert len(findings) == len(ways) and "+0.035 [+0.007, +0.063]" in findings[0].text
-        assert all(("raises" in finding.text) == claimed for finding in findings)
+        for kind in ("type1", "type2"):
+            without, reasoned = measured("next-word", 0.30, ways), measured("next-word-cot", 0.335, ways)
+            findings = list(reasoning(without, reasoned, kind))
+            assert len(findings) == len(ways) and "+0.035 [+0.007, +0.063]" in findings[0].text
+            assert all(("raises" in finding.text) == claimed for finding in findings)
+            assert {row.parts["type"] for finding in findings for row in finding.rests_on} == {kind}
 
 
 def test_what_is_said_is_as_it_was_kept(runs: list[Run]) -> None:

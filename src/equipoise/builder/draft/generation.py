@@ -101,8 +101,9 @@ def requests_of(plan: Plan, prompts: dict[str, str], model: str) -> list[Request
     pairs = plan.words.pairs(plan.min_gap)
     if not pairs:
         raise BuildError(f"no two words of {plan.words.name} differ by more than {plan.min_gap:g} points")
-    if plan.limit is not None and plan.limit < len(pairs):
-        pairs = [pairs[i * len(pairs) // plan.limit] for i in range(plan.limit)]
+    if plan.limit is not None:
+        count = min(plan.limit, len(pairs))
+        pairs = [pairs[i * len(pairs) // count] for i in range(count)]
     requests: list[Request] = []
     for male, female in pairs:
         for target, other in ((male, female), (female, male)):

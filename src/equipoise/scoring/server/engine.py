@@ -283,14 +283,17 @@ class _LoopThread:
 async def _served_name(client: Client, model: str) -> str:
     """Return the name of the model to ask for: the one that is wanted, or the only one."""
     models = await served_models(client)
-    if not model and not models:
+    if model:
+        # An empty list is that of a server which loads models as they are asked for, such as transformers serve.
+        if models and model not in models:
+            raise ModelError(f"{client.url} does not serve {model!r}, but: {', '.join(models)}")
+        return model
+    if not models:
         raise ModelError(f"{client.url} serves 0 models, name the one that it should load")
-    if not model and len(models) != 1:
+    if len(models) != 1:
         raise ModelError(f"{client.url} serves {len(models)} models, name one of them: {', '.join(models)}")
-    # An empty list is that of a server which loads models as they are asked for, such as transformers serve.
-    if model and models and model not in models:
-        raise ModelError(f"{client.url} does not serve {model!r}, but: {', '.join(models)}")
-    return model or models[0]
+    (only,) = models
+    return only
 
 
 def server_thinks(model: str, options: EngineOptions) -> bool | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from equipoise.builder.steps import BuildError, Sentence
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.work import Asking
 from equipoise.builder.survey.entrance import read_checks, read_test
+from equipoise.builder.survey.panel import Ending
 from equipoise.builder.survey.web.administration import Rejection
 from equipoise.builder.survey.web.pages import csrf_of
 from equipoise.builder.survey.web.texts import read_texts
@@ -220,9 +222,23 @@ def test_pausing_and_closing(tmp_path: Path, database: SurveyDatabase) -> None:
         admin.post("/admin/status", data={"csrf": csrf, "status": status})
         page = working.get("/work").text
         assert heading_of(page) == heading and code in page
+        back = ["https://panel.test/end?cc=DONE42&amp;who=w"] if code else []
+        assert re.findall(r'href="(https://panel[^"]*)"', page) == back
     assert "NONE1" in idle.get("/work").text  # who did nothing gets another code
     admin.post("/admin/status", data={"csrf": csrf, "status": "open"})
     assert heading_of(working.get("/work").text) == "Sentence 2"
+
+
+@pytest.mark.parametrize("address", ["", "https://panel.test/out?cc={code}&who={id}"])
+def test_who_fails_goes_back_to_the_panel_where_it_has_an_address(
+    tmp_path: Path, database: SurveyDatabase, address: str
+) -> None:
+    make, _ = panel(tmp_path, database, screened_out=Ending("OUT7", address))
+    browser = make()
+    come(browser, "/panel?id=f")
+    (links,) = re.findall(r"<main.*</main>", browser.take_test(right=0), re.DOTALL)
+    back = ["https://panel.test/out?cc=OUT7&amp;who=f"] if address else ["/"]
+    assert re.findall(r'href="([^"]*)"', links) == back and "OUT7" in links
 
 
 def test_progress_with_a_quota(tmp_path: Path, some_sentences) -> None:
