@@ -59,7 +59,7 @@ def _remove_work(work: Path) -> None:
 
 def _end_download(work: Path) -> None:
     """End a download whose parent was killed: it would go on, and nobody would take what it fetched."""
-    # Errors: there is no such file, no number in it, or, as on Windows, no ps.
+    # Errors: no file, no number in it, or, as on Windows, no ps.
     with suppress(OSError, ValueError):
         process = int((work / DOWNLOAD).read_text())
         # Its number may have gone to another process: only one whose command names the folder is meant.

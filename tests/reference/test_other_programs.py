@@ -219,6 +219,7 @@ def test_estimators_are_scipy_s_entropies_and_distances(seed: int, k: int) -> No
     np.testing.assert_allclose(uncertainty.renyi_divergence(probs, order=1 + 1e-7), relative, atol=1e-5)
 
 
+@pytest.mark.slow  # statsmodels takes ten seconds to import
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_and_benjamini_hochberg_are_those_of_statsmodels(p_values: list[float]) -> None:
     multipletests = program("statsmodels.stats.multitest").multipletests
@@ -252,6 +253,7 @@ def test_two_groups_are_told_apart_as_by_scipy_s_permutation_test(seed: int) -> 
     assert [row.corrected for row in rows] == pytest.approx([exact, exact], abs=tolerance)
 
 
+@pytest.mark.slow  # statsmodels takes ten seconds to import
 @given(seed=seeds)
 def test_sums_of_squares_are_those_of_statsmodels_anova(seed: int) -> None:
     frames, formulas = program("pandas"), program("statsmodels.formula.api")
@@ -269,6 +271,7 @@ def test_sums_of_squares_are_those_of_statsmodels_anova(seed: int) -> None:
     np.testing.assert_allclose([ours[name][0] for name in ("first", "second", "rest")], expected, atol=1e-10)
 
 
+@pytest.mark.slow  # statsmodels takes ten seconds to import
 @given(seed=seeds)
 def test_components_are_the_mean_squares_of_statsmodels_anova(seed: int) -> None:
     frames, formulas = program("pandas"), program("statsmodels.formula.api")
@@ -289,6 +292,7 @@ def test_components_are_the_mean_squares_of_statsmodels_anova(seed: int) -> None
     assert variances == pytest.approx({name: max(value, 0.0) for name, value in expected.items()}, abs=1e-9)
 
 
+@pytest.mark.slow  # statsmodels takes ten seconds to import
 @given(seed=seeds)
 def test_an_adjusted_difference_is_the_coefficient_of_statsmodels(seed: int) -> None:
     frames, formulas = program("pandas"), program("statsmodels.formula.api")
