@@ -49,8 +49,15 @@ def case_section(run: Run) -> Section:
 
 
 def are_many(run: Run) -> bool:
-    """Return whether packing the cases takes long enough for a core of its own: a second or more."""
-    return sum(len(part.items) for part in run.parts) >= MANY_ITEMS
+    """Return whether packing the cases takes long enough for a core of its own: a second or more.
+
+    Of many, what cases and the rest of a page are made of is read now, once for both.
+    """
+    many = sum(len(part.items) for part in run.parts) >= MANY_ITEMS
+    if many:
+        read = [(part.outcomes, part.pairs) for part in run.parts], run.table("examples.parquet"), run.groups
+        del read  # the run holds it
+    return many
 
 
 def pack(run: Run, *, sentences: bool = True) -> str:
