@@ -287,5 +287,8 @@ def test_the_pronoun_of_an_example_is_read_from_its_slots(slots: str, pronoun: s
 
 @pytest.mark.parametrize(("items", "many"), [((49_999,), False), ((50_000,), True), ((25_000, 25_000), True)])
 def test_many_items_are_packed_on_a_core_of_their_own(items: tuple[int, ...], many: bool) -> None:
-    run: Any = SimpleNamespace(parts=[SimpleNamespace(items=range(count)) for count in items])
+    tables: list[str] = []
+    parts = [SimpleNamespace(items=range(count), outcomes=(), pairs=()) for count in items]
+    run: Any = SimpleNamespace(parts=parts, table=tables.append, groups=())
     assert cases.are_many(run) is many
+    assert tables == (["examples.parquet"] if many else []), "what both need is read once, before"
