@@ -151,8 +151,7 @@ def stages(root: Path, mistake: Mistake, known: dict[str, Known], budget: float)
     ]
     # What only other processes call is seen in no file: then the whole room is run.
     yield "room", within_budget([name for name in room if name in reaching or not reaching], known, budget)
-    wide = {name for name in reaching if is_package_wide(root / name)}
-    rest = sorted(reaching - {*own, *room}, key=lambda name: (name not in wide, known[name].seconds, name))
+    rest = sorted(reaching - {*own, *room}, key=lambda name: (nearness(root / name), known[name].seconds, name))
     yield "package", within_budget(rest, known, budget)
 
 
@@ -167,9 +166,10 @@ def within_budget(names: Sequence[str], known: dict[str, Known], budget: float) 
     return kept
 
 
-def is_package_wide(file: Path) -> bool:
-    """Return whether a test file is about the whole package, or compares kept texts."""
-    return file.parent.name == "tests" or any(name in file.read_text(encoding="utf-8") for name in KEPT)
+def nearness(file: Path) -> int:
+    """Return 0 for a test file that compares kept texts of the whole package, 1 for one about either, 2 for others."""
+    compares_kept = any(name in file.read_text(encoding="utf-8") for name in KEPT)
+    return 2 - compares_kept - (file.parent.name == "tests")
 
 
 def tried(tree: Tree, mistake: Mistake, known: dict[str, Known], budget: float) -> dict[str, Any]:
