@@ -94,6 +94,7 @@ ACROSS_MODULES = {
     "test_run_steps.py": "run.py, for the steps of an audit",
     "test_report_media.py": "report.py, for what each medium is given",
     "test_report_of_comparisons.py": "report.py, for comparisons",
+    "topics/test_case_browser.py": "the cases of a run's page in a browser: links, filters, copies, tables",
     "topics/test_kinds_of_runs.py": "every topic, with runs of eight kinds",
     "topics/test_own_numbers.py": "every topic, with an estimator of one's own",
     "training/test_examples.py": "the examples of the docs",
