@@ -225,6 +225,8 @@ def test_what_is_asked_with_files(tmp_path: Path) -> None:
         ({"level": 0.9}, list(RunOptions.data), "next-word", ["builtin", "gendered-control"]),
         ({"limit": 3}, ["gendered:control"], "next-word", ["gendered-control"]),
         ({}, RunOptions.data, "sentence", ["builtin"]),
+        ({"chat": True}, RunOptions.data, "cloze", ["builtin"]),
+        ({"chat": True}, RunOptions.data, "next-word", ["builtin", "gendered-control"]),
         ({}, "builtin", "next-word", ["builtin"]),
     ],
 )

@@ -118,6 +118,7 @@ KINDS: list[tuple[Any, list[Any], list[Any], str]] = [
     (Sequence[Sequence[str]], [[["a"]], [[]]], [["a"]], "a list"),
     (Sequence[str] | None, [None, ["a"]], ["a"], "a list of texts"),
     (Callable[[int], str], [print, len], [3, "print", None], "a function"),
+    (Callable, [print, len], [3, "print", None], "a function"),
     (Callable[..., Any] | bool, [print, True], [3], "a function or true or false"),
     (Sequence[str] | Sequence[int] | str, ["a", [3], ["a"]], [3, [2.5]], "a list of texts or a list or text"),
 ]

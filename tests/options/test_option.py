@@ -262,9 +262,11 @@ def test_a_type_among_several_is_the_first_that_is_one() -> None:
         number: int | str | None = option(1, "Number.", ASK)
         word: str | None = option(None, "Word.", ASK)
         words: Sequence[str] | None = option(None, "Words.", ASK)
+        fewer: str | Sequence[str] = option("", "Fewer.", ASK)
+        either: Sequence[str] | int = option((), "Either.", ASK)
 
     known = options_of(Mixed)
-    assert [known[name].kind for name in ("number", "word", "words")] == [int, str, str]
+    assert [known[name].kind for name in ("number", "word", "words", "fewer", "either")] == [int, str, str, str, str]
     assert known["words"].several and not known["word"].several
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from kept_texts import assert_kept
@@ -16,6 +18,8 @@ from equipoise.records import EquipoiseError
 from equipoise.runs import Run
 from equipoise.settings import Settings
 from equipoise.stats.power import Contrast
+from equipoise.suites import sizes
+from equipoise.suites.forecast import Workload
 from equipoise.suites.sizes import Planned, Wish, _at_look, _contrast, _text, planned, wishes_of
 
 BUILTIN = RunOptions(model="planted", data=("builtin",))
@@ -171,3 +175,25 @@ def test_plans_are_as_they_were_kept(planted_run: Path, tmp_path: Path, monkeypa
     assert_kept("suites/plans", rows, like)
     served = planned(BUILTIN, Settings(server="http://127.0.0.1:1"), wishes[:1])
     assert served[0].seconds is None and served[0].prompts == rows[0].prompts
+
+
+def test_a_share_of_the_sets_is_a_share_of_prompts_texts_and_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    place: Any = SimpleNamespace(
+        dataset=SimpleNamespace(sets=40),
+        task=SimpleNamespace(name="mcq-cot"),
+        asked=SimpleNamespace(model="some"),
+        settings=SimpleNamespace(engine=None, server="", device="cpu"),
+    )
+    monkeypatch.setattr(sizes, "workload", lambda *_: Workload(400, 80, 6000))
+    monkeypatch.setattr(sizes.rates, "seconds", lambda *_, prompts, texts: given.append((prompts, texts)))
+    monkeypatch.setattr(sizes, "forecast", lambda model, work, *, device: given.append((model, work, device)) or 7.0)
+    assert sizes._cost(place, 10) == (100, 7.0)
+    assert given == [(100, 20), ("some", Workload(100, 20, 1500), "cpu")]
+    monkeypatch.setattr(sizes.rates, "seconds", lambda *_, **__: 3.0)
+    assert sizes._cost(place, 10) == (100, 3.0), "a rate that was measured is better than a forecast"
+
+
+def test_a_task_that_writes_cannot_be_planned_without_a_run() -> None:
+    with pytest.raises(EquipoiseError, match=r"^this task writes texts, which a planted model cannot; give an earlier"):
+        sizes._refuse([], 1)

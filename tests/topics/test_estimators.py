@@ -11,7 +11,7 @@ import pytest
 from kept_texts import assert_kept
 
 from equipoise.comparing.estimators import EstimatorStudies, estimator_studies
-from equipoise.measuring.estimators import Resamples
+from equipoise.measuring.estimators import CHANGED, OPEN, SAME, Resamples
 from equipoise.media.figure import figure
 from equipoise.records import Estimate, RunKey
 from equipoise.records.showing import Cell, Chart, Dot, Finding, Table, every
@@ -131,3 +131,103 @@ def test_the_lowest_tau_that_is_known_is_shown_with_its_run() -> None:
     low, high, unknown = row(0.2, "a"), row(0.9, "b"), row(float("nan"), "c")
     assert estimators._lowest([high, low, unknown]) == Cell(low.kendall, after="(a)")
     assert estimators._lowest([unknown, high]) == high.kendall and estimators._lowest([unknown]) is None
+
+
+def order(first: str, second: str, verdict: str, *, sides: int = 0, **names: tuple[str, ...]) -> Any:
+    facts = {"for_first": (), "for_second": (), "open": ()} | names
+    return SimpleNamespace(first=first, second=second, verdict=verdict, sets=1200, sides=range(sides), **facts)
+
+
+def study(orders: list[Any], axis: str = "estimator", calibrated: tuple[str, ...] = ()) -> Any:
+    """Return a study of three models by two estimators."""
+
+    def estimate(value: float, n: int = 3) -> Estimate:
+        return Estimate(value, value - 0.1, value + 0.1, 0.9, n, "")
+
+    values = SimpleNamespace(
+        axis=axis, runs=("x", "y", "z"), estimators=("e", "f"), tested=("e", "f"), sets=1200, calibrated=calibrated
+    )
+    standings = [
+        SimpleNamespace(run=run, estimator=name, ucerf=estimate(value), rank=rank)
+        for name in ("e", "f")
+        for rank, (run, value) in enumerate((("x", 0.7), ("y", 0.6), ("z", 0.5)), 1)
+    ]
+    agreements = [
+        SimpleNamespace(over=over, first=first, second=second, kendall=estimate(value, n), run=run)
+        for over, first, second, value, n, run in (
+            ("sets", "e", "f", 0.1, 1200, "x"),
+            ("models", "e", "g", 0.9, 3, ""),
+            ("models", "e", "f", 0.3, 3, ""),
+        )
+    ]
+    facts = SimpleNamespace(
+        orders=orders,
+        values=values,
+        standings=standings,
+        agreements=agreements,
+        crossing=[range(3), range(5), range(3)],
+        flips=[estimate(0.3), estimate(0.1), estimate(0.2)],
+    )
+    by_name = lambda name: [row for row in standings if row.estimator == name]  # noqa: E731
+    return SimpleNamespace(study=facts, title="d · t", kind="type2", sorted=by_name)
+
+
+CHANGED_PAIR = order("x", "y", CHANGED, for_first=("e",), for_second=("f", "g"), sides=7)
+SAME_PAIR = order("x", "z", SAME, for_first=("e", "f"), sides=2)
+OPEN_PAIR = order("y", "z", OPEN, for_second=("e",), open=("f",), sides=2)
+
+
+def test_three_models_have_their_pairs_counted() -> None:
+    text = estimators.answer(study([CHANGED_PAIR, SAME_PAIR, SAME_PAIR, SAME_PAIR, OPEN_PAIR, OPEN_PAIR]))
+    assert str(text) == (
+        "d · t: of 6 pairs of models, all 2 distinct estimators settle the same order for 3, two estimators settle"
+        " opposite orders for 1, and at least one estimator settles no order for 2 (90% for all pairs and estimators"
+        " together, 1,200 sets). The lowest Kendall's tau between two estimators over 3 models is 0.30 [0.20, 0.40]"
+        " (e and f)."
+    )
+    assert (text.topic, text.kind) == ("estimators", "type2")
+    worded = str(estimators.answer(study([SAME_PAIR, SAME_PAIR], axis="wording")))
+    assert "all 2 wordings settle the same order for 2, two wordings settle" in worded
+    alone = str(estimators.answer(study([])))
+    assert alone == (
+        "d · t: the lowest Kendall's tau between two estimators over 1,200 sets is 0.10 [0.00, 0.20] (e and f)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("pair", "text"),
+    [
+        (SAME_PAIR, "x is higher than z under all 2 distinct estimators"),
+        (OPEN_PAIR, "z is higher than y under e; no order is settled under f"),
+        (CHANGED_PAIR, "x is higher than y under e; y is higher than x under all 2 distinct estimators"),
+    ],
+)
+def test_of_two_models_each_order_is_told_with_its_estimators(pair: Any, text: str) -> None:
+    assert str(estimators.answer(study([pair]))) == f"d · t: {text} (90% for all estimators together, 1,200 sets)."
+
+
+def test_pairs_whose_order_changes_are_told_where_there_are_several() -> None:
+    (said,) = estimators.changed_pairs(study([SAME_PAIR, CHANGED_PAIR, OPEN_PAIR]))
+    assert str(said) == "x is higher than y under e, and lower under f, g."
+    assert (said.topic, said.kind) == ("estimators", "type2")
+    assert list(estimators.changed_pairs(study([CHANGED_PAIR]))) == []
+
+
+def test_sets_that_change_sides_are_counted_for_models_and_for_pairs() -> None:
+    start = "In the least alike quarter of the sets under one estimator and not under another: 3 to 5 of 1,200 sets"
+    assert str(estimators.sides(study([]))) == f"{start} a model."
+    both = str(estimators.sides(study([CHANGED_PAIR, SAME_PAIR])))
+    assert both == f"{start} a model. The model that treats a set more alike changes in 2 to 7 sets a pair of models."
+
+
+def test_an_estimator_with_a_threshold_of_its_own_is_named_under_the_table() -> None:
+    plain, calibrated = (estimators.sorted_models(study([], calibrated=names)) for names in ((), ("f", "g")))
+    (note,) = plain.notes
+    assert note == (
+        "A rank is by one estimator alone. The orders in the sentences hold for all at once, so fewer are settled."
+    )
+    more = " The threshold of f, g is from each run's labels: no order is tested by it."
+    assert calibrated.notes == [note + more] and calibrated.rows == plain.rows
+    assert [getattr(cell, "after", cell) for cell in plain.rows[-1].cells] == ["flip rate (any)", "y", "z", "x"]
+    assert [cell.after for cell in plain.rows[0].cells[1:]] == ["x, rank 1", "y, rank 2", "z, rank 3"]  # type: ignore[union-attr]
+    assert [column.title for column in plain.columns] == ["estimator", "1.", "2.", "3."]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import combinations
 
@@ -15,6 +16,7 @@ from equipoise.media.page.charts import svg
 from equipoise.metrics import METRICS
 from equipoise.records import Estimate
 from equipoise.records.showing import Bracket, Chart, Dot
+from equipoise.topics import ordering as topic
 from equipoise.topics.ordering import Ordering, joined
 
 
@@ -89,3 +91,28 @@ def test_what_is_described_is_as_it_was_kept() -> None:
     for one in several:
         assert_kept(f"topics/ordering-{one.metric.name}", one.finding, one.panel(), one.table(), one.groups())
     assert_kept("topics/ordering-joined", joined(several))
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (1, "m0"),
+        (2, "m0 and m1"),
+        (4, "m0, m1, m2 and m3"),
+        (5, "m0, m1, m2 and 2 others"),
+        (9, "m0, m1, m2 and 6 others"),
+    ],
+)
+def test_four_models_are_named_and_of_more_three_and_a_number(count: int, text: str) -> None:
+    names = [f"m{at}" for at in range(count)]
+    assert topic._listed(names) == text
+
+
+@pytest.mark.parametrize(("p", "told"), [(0.0009, "p < 0.001"), (0.001, "p = 0.001"), (math.nan, "p not known")])
+def test_small_and_unknown_p_values_are_told_as_such(p: float, told: str) -> None:
+    difference = Estimate(0.1, 0.05, 0.15, 0.95, 1200, "", p, p)
+    values = {name: Estimate(0.5, 0.4, 0.6, 0.95, 1200, "") for name in ("a", "b")}
+    made = Ordering(METRICS["ucerf"], "x", values, {("a", "b"): difference})
+    assert made._size("a", "b") == f"0.100 [0.050, 0.150] (n = 1,200, {told} after correction)"
+    assert made._size("b", "a") == f"-0.100 [-0.150, -0.050] (n = 1,200, {told} after correction)"
+    assert made.is_ahead("a", "b") == (p == p) and not made.is_ahead("b", "a")

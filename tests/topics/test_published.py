@@ -82,3 +82,10 @@ def test_what_is_described_is_as_it_was_kept(run: Run) -> None:
     doubtful = replace(value("accuracy", "0.123"), doubt="It is the accuracy.")
     measured = [Measured("mine", part.dataset, part.task, part.measured)]
     assert_kept("topics/published", published(measured, [doubtful, value("ucerf", "0.5", model="Small-1B")]))
+
+
+def test_a_metric_that_several_papers_print_is_one_row_with_a_column_for_each_model(run: Run) -> None:
+    part = run.parts[0]
+    values = [value("ucerf", "0.1"), value("ucerf", "0.2", model="Small-1B"), value("ucerf", "0.3", model="Small-1B")]
+    (table,) = beside_published([Measured("mine", part.dataset, part.task, part.measured)], values)
+    assert [row.cells for row in table.rows] == [("ucerf", part.measured.get("ucerf", type="type2"), "0.1", "0.2")]

@@ -16,7 +16,7 @@ from equipoise.cli import app
 from equipoise.comparing.sources import Agreement, Carried, Sources, Variation
 from equipoise.metrics import METRICS
 from equipoise.records import Estimate
-from equipoise.records.showing import Finding
+from equipoise.records.showing import Finding, Table
 from equipoise.stats.attribution import NOISE
 from equipoise.topics.sources import agreement_section, sections, variation_section
 
@@ -132,3 +132,9 @@ def test_nothing_is_said_of_an_order_where_no_model_is_crossed() -> None:
     assert len(list(variation_section(alone).every(Finding))) == 1
     no_model = variation(shares={"task": share(0.9), "model × task": share(0.1)}, levels={"task": 2}, order=None)
     assert len(list(variation_section(no_model).every(Finding))) == 1
+
+
+def test_the_number_of_models_is_that_of_the_first_two_metrics() -> None:
+    rows = [agreement("ucerf", "flip_rate", replace(share(0.4), n=n)) for n in (3, 4)]
+    (table,) = agreement_section(rows).every(Table)
+    assert table.notes == ["Over 3 models; every metric with its better end first."]

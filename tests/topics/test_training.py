@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -133,3 +134,15 @@ def test_what_is_described_is_as_it_was_kept(tmp_path: Path) -> None:
     assert_kept("topics/training", facts(curves), list(sections(curves)), picture(curves), hide=[str(tmp_path)])
     refused = read_curves(written(tmp_path / "refused", steps=12, refused=True, validation_sets=None))
     assert_kept("topics/training-refused", facts(refused), list(sections(refused)), hide=[str(tmp_path)])
+
+
+@pytest.mark.parametrize("unknown", [{"outside_sets": None, "control_sets": None}, {"control_sets": 1200}])
+def test_sets_that_are_not_counted_are_none(tmp_path: Path, unknown: dict[str, Any]) -> None:
+    values = {"ucerf": 0.5, "outside_accuracy": 0.25, "word_accuracy": 1.0}
+    curves = read_curves(written(tmp_path / "training", before=values, after=values, **unknown))
+    outside, control = ({"outside_sets": 8, "control_sets": 0} | unknown).values()
+    decides = "sets in which the group word decides, never trained on"
+    assert [table.columns[0].title for table in before_and_after(curves)][1:] == [
+        f"on {outside or 0:,} built-in sets, never trained on",
+        f"on {control or 0:,} {decides}",
+    ]

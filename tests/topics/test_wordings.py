@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from kept_texts import assert_kept
 from typer.testing import CliRunner
 
 from equipoise.cli import app
 from equipoise.comparing.wordings import wording_parts
+from equipoise.measuring.drawn_answers import Drawn
 from equipoise.measuring.estimators import Resamples
 from equipoise.records import Estimate
 from equipoise.records.showing import Cell, Finding, Table
 from equipoise.runs import Run
-from equipoise.topics.wordings import FIRST, drawn_section, section, spread_chart
+from equipoise.topics import wordings
+from equipoise.topics.wordings import FIRST, drawn_answer, drawn_section, section, spread_chart
 
 
 def test_sentences_name_the_worst_wording_the_shares_and_the_order(worded_runs: list[Path]) -> None:
@@ -67,3 +73,39 @@ def test_what_is_described_is_as_it_was_kept(worded_runs: list[Path], planted_ru
     described = [section(part) for part in wording_parts(runs, Resamples(resamples=40))]
     drawn = drawn_section([Run(planted_run)], [0.5, 1.0], draws=20, seed=0)
     assert_kept("topics/wordings", described, spread_chart(runs[0].parts[0]), drawn)
+
+
+@pytest.mark.parametrize(
+    ("answerable", "signed"),
+    [([True, True], False), ([True, False], False), ([False, True], False), ([False, False], True)],
+)
+def test_signed_values_are_told_where_no_sentence_has_an_answer(answerable: list[bool], signed: bool) -> None:
+    outcomes = SimpleNamespace(
+        answerable=np.array([*answerable, not answerable[0]]), group=lambda _: np.array(["a", "a", "b"])
+    )
+    part: Any = SimpleNamespace(outcomes=outcomes, run=SimpleNamespace(name="mine"), title=lambda kind: f"of {kind}")
+    heats = [
+        Drawn("a", heat, 1200, 0.5, odds, 0.2, math.nan if heat == 1.5 else 0.3, 0.4 + heat, (0.5, 0.1), one)
+        for heat, odds, one in ((0.0, 0.9, (0.9, 0.0)), (1.5, 0.1, (0.7, 0.05)), (0.5, 0.2, (math.nan, 0.0)))
+    ]
+    said = drawn_answer(part, heats)
+    moved = "eo_sum goes from 0.200 to 0.100, the share of answers that the group word changes from 0.200 to 0.200"
+    moved += ", UCerF, signed from 0.900 to 1.900" if signed else ""
+    assert said.text == (
+        f"mine, of a: From temperature 0.5 to 1.5, over all draws, {moved}. A single draw at 1.5 has an eo_sum of"
+        " 0.700 ± 0.050: what is above 0.100 is noise."
+    )
+    assert (said.topic, said.kind) == ("temperature", "a")
+    assert (
+        drawn_answer(part, [heats[0], heats[2]]).text.endswith(".")
+        and "single" not in drawn_answer(part, [heats[0], heats[2]]).text
+    )
+
+
+def test_drawn_values_that_are_not_known_are_left_empty() -> None:
+    part: Any = SimpleNamespace(run=SimpleNamespace(name="mine"), title=lambda kind: f"of {kind}")
+    known = Drawn("a", 0.5, 12, 0.1, 0.2, 0.3, 0.4, 0.5, (0.6, 0.1), (0.7, 0.05))
+    single = Cell(0.7, after="± 0.050")
+    assert wordings._drawn_row(part, known).cells == ("mine", "of a", "0.5", 12, 0.1, 0.2, 0.3, 0.4, 0.5, single)
+    unknown = Drawn("a", 0.0, 12, *[math.nan] * 5, (0.6, 0.1), (math.nan, 0.0))
+    assert wordings._drawn_row(part, unknown).cells == ("mine", "of a", "most probable", 12, *[None] * 6)

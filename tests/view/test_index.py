@@ -337,3 +337,27 @@ def test_what_a_run_was_checked_with_is_not_listed_beside_it(some_runs: Path, tm
         (entry,) = Index(tmp_path).entries()
         assert (entry.state, [part.dataset for part in entry.parts]) == ("stopped", listed)
         assert entry.date == manifest.started
+
+
+@pytest.mark.parametrize("change", ["changed", "gone"])
+def test_a_verdict_is_not_kept_of_a_run_that_changed_or_went_meanwhile(
+    some_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    shutil.copytree(some_runs / "suite" / "alpha", tmp_path / "alpha")
+    manifest = read_manifest(tmp_path / "alpha")
+    files = {file: digest for file, digest in manifest.files.items() if file != VERDICTS}
+    write_manifest(tmp_path / "alpha", replace(manifest, files=files))
+    index = Index(tmp_path)
+    (entry,) = index.entries()
+
+    def judged(known: indexing.Entry, _below: Path) -> indexing.Entry:
+        index._stamps.pop(known.slug)
+        if change == "changed":
+            index._stamps[known.slug] = indexing._stamp(tmp_path)
+        else:
+            index._entries.pop(known.slug)
+        return replace(known, note="judged")
+
+    monkeypatch.setattr(indexing, "_judged", judged)
+    assert index.judge_next()
+    assert list(index._entries.values()) == ([entry] if change == "changed" else [])

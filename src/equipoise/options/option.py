@@ -81,8 +81,6 @@ class Option:
     @property
     def kind(self) -> type:
         """The type of its value, of each of its values where it takes several."""
-        if self.several or self.pairs:
-            return str
         kinds = [part for part in get_args(self.type) or (self.type,) if part is not type(None)]
         return kinds[0] if isinstance(kinds[0], type) else str
 
@@ -122,7 +120,7 @@ class Option:
         plain = _plain(value)
         if self.several and isinstance(plain, str):
             plain = tuple(plain.split(",")) if self.commas else (plain,)
-        elif self.several and isinstance(plain, list | tuple):
+        if isinstance(plain, list | tuple):
             plain = type(plain)(_plain(entry) for entry in plain)
         if not self.accepts(plain) and not (plain is None and type(None) in get_args(self.type)):
             raise OptionError(f"{self.name} must be {self.words}, not {written(value)}", self.name)

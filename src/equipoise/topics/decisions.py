@@ -54,7 +54,7 @@ def summary(run: Run) -> Section | None:
     section = decisions(run)
     if section is None:
         return None
-    tables = [chart.data for chart in section.shown if isinstance(chart, Chart) and chart.data is not None]
+    tables = list(filter(None, (chart.data for chart in section.every(Chart))))
     return Section(section.title, tables, section.id, section.label, section.intro)
 
 

@@ -162,7 +162,7 @@ class Index:
         stamp = self._stamps.get(entry.slug)
         judged = _judged(entry, self.folder)
         with self._lock:
-            if self._stamps.get(entry.slug) == stamp and entry.slug in self._entries:
+            if self._stamps.get(entry.slug) == stamp:  # neither changed nor gone in the meantime
                 self._put(judged)
         return True
 

@@ -62,6 +62,7 @@ def test_answers_are_told_with_their_probability_and_right_ones_are_strong(make_
     first = [(0.9, 0.1, 0.0), (0.2, 0.8, 0.0), (0.1, 0.2, 0.7), (0.4, 0.6, 0.0)]
     second = [(0.3, 0.7, 0.0), (0.5, 0.5, 0.0), (0.6, 0.3, 0.1), (0.9, 0.1, 0.0)]
     several = [outcomes_of(make_outcomes, one, flags=flags, sides=sides, variant=variant) for one in (first, second)]
+    several[1] = replace(several[1], variant=np.array([""] * 4, dtype=object))
     match: Any = SimpleNamespace(outcomes=several)
     texts = {f"item-{at}": (f"Sentence {at}.", ["nurse", "clerk"]) for at in range(3)}
     chosen = np.stack([one.predicted for one in several])
