@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ import pandas as pd
 import pytest
 from kept_texts import assert_kept
 
+from equipoise.records import RunError
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.topics import cases
@@ -139,3 +141,48 @@ def test_many_items_are_packed_on_a_core_of_their_own(items: tuple[int, ...], ma
     run: Any = SimpleNamespace(parts=parts, table=tables.append, groups=())
     assert cases.are_many(run) is many
     assert tables == (["examples.parquet"] if many else []), "what both need is read once, before"
+
+
+def test_perplexity_is_packed_where_desirability_is_by_another_estimator(planted_run: Path, tmp_path: Path) -> None:
+    run = audit("planted:noise=1", limit=6, resamples=5, by=[], estimators=["margin"], out=tmp_path, progress=False)
+    part = run.parts[0]
+    assert "desirability" not in part.items
+    header, columns = unpacked(pack(run))
+    whole = np.concatenate([np.asarray(part.items["perplexity"]) for part in run.parts])
+    known = columns["perplexity"] / (header["d_scale"] / 2)
+    assert sorted(known) == pytest.approx(sorted(whole), abs=2e-4) and len(set(known)) > 3
+    assert "perplexity" not in unpacked(pack(Run(planted_run)))[1], "there D says it"
+
+
+def test_answers_to_no_example_of_the_run_are_counted(planted_run: Path) -> None:
+    run = Run(planted_run)
+    (part,), table = run.parts, run.table("examples.parquet")
+    used = part.items["example_id"].value_counts()
+    keep = ~table["id"].to_pandas().isin(used.index[:2]).to_numpy()
+    less: Any = SimpleNamespace(path=Path("mine"), table=lambda _: table.filter(keep))
+    some: Any = SimpleNamespace(run=less, dataset=part.dataset, items=part.items)
+    missing = int(used.iloc[:2].sum())
+    with pytest.raises(RunError) as refused:
+        cases._asked(some)
+    place = Path("mine") / "outcomes.parquet"
+    assert str(refused.value) == f"{place} is damaged (example_id: {missing} answers are to no example of the run)"
+    whole: Any = SimpleNamespace(run=run, dataset=part.dataset, items=part.items)
+    asked = cases._asked(whole)
+    assert asked["id"].tolist() == part.items["example_id"].tolist()
+    examples = run.examples.set_index("id").loc[asked["id"]]
+    assert asked["people"].tolist() == ["\n".join(people) for people in examples["candidates"]]
+    assert asked["named"].tolist() == [len(people) for people in examples["candidates"]] and not asked["own"].any()
+
+
+def test_a_sentence_made_into_a_pair_has_the_words_of_the_pair(make_outcomes: Any) -> None:
+    sides = ["male|female", "male|female", "", "male|female"]
+    rows = [
+        {"pair": "p", "probs": (0.5, 0.3, 0.2), "form": form} for form in ("subject", "subject", "subject", "object")
+    ]
+    outcomes = replace(make_outcomes(rows), sides=np.array(sides, dtype=object))
+    asked = pd.DataFrame({"people": ["a\nb", "c", "a\nb", "a\nb"], "named": [2, 1, 2, 2]})
+    asked["own"] = [False, True, False, False]
+    items = pd.DataFrame({"flags": ["", None, "open-answer", ""]})
+    names = cases._names(asked, items, outcomes).tolist()
+    assert [name.split("\n\n")[0] for name in names] == ["he\nshe", "c", "a\nb", "him\nher"]
+    assert [len(name.split("\n\n")[1].split("\n")) for name in names] == [1, 1, 1, 1]

@@ -23,6 +23,7 @@ from equipoise.run import audit
 from equipoise.runs.measurements import Measurements
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
+from equipoise.topics import categories as topic
 from equipoise.topics.categories import categories, compared, model_tables, pair_tables, pairs, run_table, scores
 
 PEOPLE = {"Age": ("aunt", "niece"), "Religion": ("Ann", "Bea"), "Nationality": ("Ole", "Per")}
@@ -256,3 +257,15 @@ def test_runs_need_two_categories_in_common() -> None:
     assert [column.title for column in table.columns] == ["run", "Race", "Age"], "in the order of the paper"
     assert list(model_tables(match, {"a": of("Age"), "b": of("Age")})) == []
     assert list(model_tables(match, {"a": of("Age", "Race"), "b": of("Age", "SES")})) == []
+
+
+def test_a_difference_that_was_not_measured_is_left_empty() -> None:
+    known = measured(a_b=0.1, c_d=0.2)
+    labels = [group_label({"pair": name, "type": "type1"}) for name in ("a|b", "c|d", "e|f")]
+    told = [topic._difference(known, "good_difference", label) for label in labels]
+    assert told[2] == (None, None)
+    assert [(cell.content, cell.strong) for cell in told[0]] == [  # type: ignore[union-attr]
+        (known.at("good_difference", labels[0]), False),
+        (0.5, False),
+    ]
+    assert [cell.strong for cell in told[1]] == [True, True]  # type: ignore[union-attr]

@@ -95,3 +95,13 @@ def test_the_sentence_that_a_marker_moves_most_is_shown_with_and_without_it(tmp_
     assert (marked.example, plain.example) == (case_link(with_marker, str(part)), case_link(without, str(part)))
     assert marked.text == f"Where {change.name} {'raises' if way > 0 else 'lowers'} confidence most"
     assert plain.text == "The same without a marker"
+
+
+def test_a_marker_that_no_sentence_has_beside_an_unmarked_one_has_no_example(tmp_path: Path) -> None:
+    choices = {"base": "builtin", "limit": 4, "attributes": ["age"], "augment": ["R"], "metrics": ["confidence"]}
+    (part,) = audit("planted:lead=0.4", "winoidentity", out=tmp_path, resamples=5, progress=False, **choices).parts
+    estimate = Estimate(-0.1, -0.2, -0.05, 0.95, 9, "")
+    row = Measurement("confidence", "m", "d", "t", "augmentation=R,type=type2", estimate, "higher")
+    assert len(list(_marked(part, Change("age", "old", row)))) == 2
+    assert list(_marked(part, Change("age", "unheard", row))) == []
+    assert list(_marked(part, Change("religion", "old", row))) == []

@@ -21,11 +21,13 @@ from equipoise.report import run_page, write_run_page
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
+from equipoise.topics import questions as topic
 from equipoise.topics.questions import (
     MEANINGS,
     SECOND_READING,
     SHOWN,
     TaskDifference,
+    _answers,
     _flips,
     _second,
     _written,
@@ -211,3 +213,40 @@ def test_answers_are_those_to_chats_without_the_reasoning_before_them(
     )
     expected = [((question,), "c")] if thinks else [((question,), "b"), ((question,), "d")]
     assert list(_written(run)) == expected
+
+
+def test_nothing_is_answered_where_no_difference_is_of_fairness() -> None:
+    estimate = Estimate(0.1, 0.05, 0.15, 0.95, 1200, "", 0.01, 0.01)
+
+    def difference(metric: str, value: float) -> TaskDifference:
+        return TaskDifference(metric, "type1", "mcq", "next-word", replace(estimate, value=value), 3)
+
+    assert list(_answers([difference("accuracy", 0.1)])) == []
+    several = [difference("accuracy", 0.1), *(difference("flip_rate", value) for value in (-0.1, -0.2, 0.1))]
+    undecided = replace(several[1], estimate=replace(estimate, p_corrected=0.5))
+    (said,) = _answers([*several, undecided])
+    assert said.text == (
+        "Does offering options make the model look fairer? It does in 2 of 4 tested differences, the opposite holds in"
+        " 1, and in 1 no difference is detected."
+    )
+    assert said.topic == "answer"
+
+
+def test_where_every_answer_could_be_read_it_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (part,) = [part for part in run.parts if part.task == "open"]
+    by_meaning = topic.read_answers(part)
+    clear = {meaning: several for meaning, several in by_meaning.items() if meaning != "unclear"}
+    monkeypatch.setattr(topic, "read_answers", lambda _: clear)
+    first, *sections = topic._readings(part)
+    assert str(first) == "Every answer could be read." and len(sections) == len(clear) > 0
+    monkeypatch.setattr(topic, "read_answers", lambda _: {"unclear": next(iter(clear.values())), **clear})
+    assert not any(isinstance(shown, Finding) for shown in topic._readings(part))
+
+
+def test_tasks_without_tested_differences_stand_side_by_side_alone(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = ways(run)
+    monkeypatch.setattr(topic, "differences_of", lambda *_: [])
+    plain = ways(run)
+    assert whole is not None and plain is not None
+    assert [table.title for table in plain.every(Table)] == [table.title for table in whole.every(Table)][:-1]
+    assert list(plain.every(Finding)) == []

@@ -123,23 +123,21 @@ def squares(fates: SetFates) -> Chart:
 
 def flips(part: Part) -> Iterator[Chart]:
     """Yield the share of sets whose answer changes with the group word, by type and direction, with intervals."""
-    kinds = [kind for kind in part.measured.kinds if part.measured.get("flip_rate", type=kind)]
+    found = {kind: rate for kind in part.measured.kinds if (rate := part.measured.get("flip_rate", type=kind))}
     marks: list[Bar | Dot] = []
-    for place, kind in enumerate(kinds):
+    for place, (kind, rate) in enumerate(found.items()):
         left = 0.0
         for metric, tone in (("flip_toward", "toward"), ("flip_against", "against")):
             share = part.measured.get(metric, type=kind)
             if share is not None:
                 marks.append(Bar((left, left + share.value), (place - 0.3, place + 0.3), tone, label=metric))
                 left += share.value
-        rate = part.measured.get("flip_rate", type=kind)
-        if rate is not None:
-            label = f"{kind_title(kind)}, {rate.value:.1%} of {rate.n:,} sets"
-            marks.append(Dot(rate.estimate, float(place), "neither", label=label))
+        label = f"{kind_title(kind)}, {rate.value:.1%} of {rate.n:,} sets"
+        marks.append(Dot(rate.estimate, float(place), "neither", label=label))
     if marks:
-        rates = [mark.x for mark in marks if isinstance(mark, Dot)]
+        rates = [rate.estimate for rate in found.values()]
         across = Axis.over([0.0, *rates], "share of sets whose answer changes", within=(0.0, 1.0))
-        panel = Panel(marks, across, Axis.of_names([kind_title(kind) for kind in kinds]))
+        panel = Panel(marks, across, Axis.of_names(list(map(kind_title, found))))
         keys = [Key("toward the stereotype", "toward"), Key("against it", "against"), Key("all changes", "neither")]
         words = words_of([part])
         title = f"{words.answer.capitalize()}s that change with the {words.group_word}, {part}"

@@ -85,7 +85,7 @@ def scales(part: Part) -> Iterator[Scale]:
         answerable = items[items["answerable"].astype(bool)]
         if len(answerable):
             yield from _scale(part, kind, answerable, "D", ("stereotype", "gender"))
-        elif len(items):
+        else:
             yield from _scale(part, kind, items, "certainty", ("gender",))
 
 

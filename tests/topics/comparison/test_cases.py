@@ -89,3 +89,11 @@ def test_runs_that_agree_have_a_note_and_no_table(planted_run: Path, mild_run: P
     assert section is not None
     (table,) = section.every(Table)
     assert table.shown == 12 and table.rest(88) == "88 further sentences"
+
+
+def test_runs_without_their_items_have_no_cases(planted_run: Path, mild_run: Path) -> None:
+    comparison = compare([planted_run, mild_run], resamples=20, permutations=20)
+    bare: Any = SimpleNamespace(parts=[SimpleNamespace(has_items=True), SimpleNamespace(has_items=False)])
+    some: Any = SimpleNamespace(runs=[comparison.runs[0], bare], names=comparison.names, matches=comparison.matches)
+    assert cases._of_match(some, comparison.matches[0]) == [] and differing(some) is None
+    assert cases._has_items(comparison.runs[0]) and not cases._has_items(bare)

@@ -73,3 +73,12 @@ def test_metrics_come_as_headlines_do(three: Comparison) -> None:
     assert order._leading([tests["ucerf"], tests["flip_rate"], tests["accuracy"]]) == ["flip_rate", "ucerf"]
     assert order._leading([tests["ucerf"], tests["ucerf_signed"]]) == ["ucerf_signed"]
     assert order._leading([tests["accuracy"]]) == ["accuracy"]
+
+
+def test_a_metric_that_not_every_pair_was_tested_in_gives_no_order(three: Comparison) -> None:
+    def found(comparison: Comparison) -> set[tuple[str, str]]:
+        return {(ordering.where, ordering.metric.name) for ordering in orderings(comparison)}
+
+    (left_out, *_) = [test for test in three.tests if test.row.metric == "flip_rate" and test.row.group == "type=type2"]
+    fewer = replace(three, tests=[test for test in three.tests if test is not left_out])
+    assert found(three) - found(fewer) == {("builtin · next-word, resolvable (type 2)", "flip_rate")}

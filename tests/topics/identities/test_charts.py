@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from kept_texts import assert_kept
@@ -20,6 +22,7 @@ from equipoise.report import identity_figures
 from equipoise.runs.run import Part, Run
 from equipoise.scoring.planted import open_planted
 from equipoise.topics import identities
+from equipoise.topics.identities import charts as topic
 from equipoise.topics.identities.charts import change_chart, crossing, heatmap, lines, radars, trade_off
 from equipoise.verdict.subgroups import named_parts
 
@@ -208,3 +211,32 @@ def test_what_is_described_is_as_it_was_kept(run: Run, two: dict[str, Part]) -> 
     of_one, of_two = identities.pictures(named_parts([run])), identities.pictures(two)
     assert_kept("topics/identities-charts", list(of_one))
     assert_kept("topics/identities-charts-of-two", list(of_two))
+
+
+def test_what_has_no_values_is_not_drawn(run: Run, two: dict[str, Part], monkeypatch: pytest.MonkeyPatch) -> None:
+    (part,) = run.parts
+    with monkeypatch.context() as patch:
+        patch.setattr(topic, "changes", lambda *_: [])
+        assert change_chart(part, "type2") is None
+    unasked: Any = SimpleNamespace(
+        marked=lambda *_: ["a", "b"], occupations=["cook", "nurse"], confidence=lambda *_: None
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(topic, "subgroups", lambda _: unasked)
+        assert heatmap(part, "type2", "R") is None
+    whole = trade_off(two, "type2", "R")
+    assert whole is not None and len(list(whole.panels[0].marks_of(Dot))) == 2
+    (name, first), (other, _) = two.items()
+    bare: Any = SimpleNamespace(measured=SimpleNamespace(get=lambda *_, **__: None))
+    own = topic.subgroups
+    monkeypatch.setattr(topic, "subgroups", lambda part: own(first) if part is bare else own(part))
+    assert trade_off({name: first, other: bare}, "type2", "R") is None, "one of two has no values"
+
+
+def test_a_band_is_drawn_where_every_value_has_an_interval(run: Run) -> None:
+    rim = topic._rim({"": run.parts[0]}, "type2", "R", "age")
+    known: Any = SimpleNamespace(estimate=Estimate(0.5, 0.4, 0.6, 0.95, 9, ""))
+    alone: Any = SimpleNamespace(estimate=Estimate.alone(0.5, level=0.95, n=9, method=""))
+    banded, plain = ([type(mark) for mark in topic._polygon(rim, [known, row, None], 0, "m")] for row in (known, alone))
+    assert banded == [Area, Line, Dot, Dot] and plain == [Line, Dot, Dot]
+    assert list(topic._polygon(rim, [known, None, None], 0, "m")) == [], "the first has no marker"

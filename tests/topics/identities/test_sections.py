@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -24,7 +25,8 @@ from equipoise.runs.run import Run
 from equipoise.scoring.planted import open_planted
 from equipoise.stats.paired import is_detected
 from equipoise.topics.identities import compared, section
-from equipoise.topics.identities.charts import heatmap
+from equipoise.topics.identities import sections as topic
+from equipoise.topics.identities.charts import heatmap, radars
 from equipoise.topics.identities.sections import MEASURES, disparity_table, extremes, overall
 
 Opened = Callable[..., Any]
@@ -285,3 +287,40 @@ def test_every_table_says_what_it_is_of(run: Run) -> None:
 
 def test_what_is_described_is_as_it_was_kept(run: Run) -> None:
     assert_kept("topics/identities", section(run))
+
+
+def test_two_runs_share_a_radar_for_each_type_and_way(run: Run) -> None:
+    runs = [Run(run.path, name=name) for name in ("one", "other")]
+    found = compared(SimpleNamespace(runs=runs))  # type: ignore[arg-type]
+    assert found is not None and (found.title, found.id) == ("Identities", "identities")
+    (shown,) = found.shown
+    assert isinstance(shown, Section)
+    (part,) = run.parts
+    assert shown.title == f"{part.dataset} · {part.task}"
+    named = {one.name: one.parts[0] for one in runs}
+    expected = [radars(named, kind, way) for kind in ("type2", "type1") for way in ("R", "C")]
+    assert [chart.name for chart in shown.every(Chart)] == [chart.name for chart in expected]
+    assert list(shown.every(Chart)) == expected
+    assert compared(SimpleNamespace(runs=runs[:1])) is None, "one run alone is not compared"  # type: ignore[arg-type]
+
+
+def test_what_is_not_there_has_no_section_of_its_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (part,) = run.parts
+    folded = ["Privilege, double disadvantage and coverage: findings with their numbers"]
+    folded.append("Mean confidence by side of the occupation, gender and privilege")
+    folded.append("Mean confidence by identity and by the occupation that is meant")
+
+    def inner(section: Section) -> list[str]:
+        sections = [shown for shown in section.shown if isinstance(shown, Section)]
+        return [title for shown in sections for title in (shown.title, *inner(shown))]
+
+    def titles() -> list[str]:
+        return [title for title in folded if title in inner(topic._kind(part, "type2"))]
+
+    assert titles() == folded
+    monkeypatch.setattr(topic, "heatmap", lambda *_: None)
+    assert titles() == folded[:2]
+    monkeypatch.setattr(topic, "crossing", lambda *_: None)
+    assert titles() == folded[:1]
+    monkeypatch.setattr(topic, "answers", lambda *_: ())
+    assert titles() == []

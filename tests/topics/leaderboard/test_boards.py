@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -160,3 +162,17 @@ def test_an_unknown_metric_is_refused_and_progress_is_told(made: list[Board], bo
     told = []
     read_submissions([board_runs / "clear", board_runs / "fewer"], progress=lambda *what: told.append(what))
     assert told == [("reading runs", 1, 2), ("reading runs", 2, 2)]
+
+
+def test_how_sentences_were_drawn_is_no_other_way_to_ask(board_runs: Path, submissions: Submissions) -> None:
+    (part, *_) = Run(board_runs / "clear").parts
+    submission = submissions.runs[0]
+
+    def entry(**settings: Any) -> Any:
+        manifest = replace(submission.manifest, tasks={**submission.manifest.tasks, part.task: settings})
+        return boards_module._entry(replace(submission, manifest=manifest), part)
+
+    plain = entry(seeds=[0])
+    assert (plain.dataset, plain.task) == (part.dataset, part.task)
+    assert entry(seeds=[0], samples={part.dataset: {"seed": 1}}).asked == plain.asked
+    assert len({plain.asked, entry(seeds=[0], samples=20).asked, entry(seeds=[1]).asked}) == 3

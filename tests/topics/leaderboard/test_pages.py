@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from kept_texts import assert_kept
 
 from equipoise.records import Measurement
 from equipoise.records.showing import Cell, Chart, Dot, Finding, Section, Table, every
+from equipoise.topics.leaderboard import pages as topic
 from equipoise.topics.leaderboard.boards import read_submissions, run_folders
 from equipoise.topics.leaderboard.pages import Site, SitePage, board_order, forest, pages
 from equipoise.topics.published import PublishedValue
@@ -193,3 +196,52 @@ def test_what_is_described_is_as_it_was_kept(made: dict[str, SitePage], board_ru
     for address, page in ((at, page) for at, page in made.items() if not at.startswith("models")):
         name = address.removesuffix(".html").replace("/", "-")
         assert_kept(f"topics/leaderboard/{name}", page, hide=[str(board_runs)])
+
+
+def test_a_column_has_the_models_of_its_board_alone(site: Site) -> None:
+    (metric,) = [metric for metric in site.metrics if metric.name == "flip_rate"]
+    several = set()
+    for board in site.boards:
+        rows = topic._by_metric(site, [board], metric, "").rows
+        shown = [row.cells[0].content for row in rows]  # type: ignore[union-attr]
+        assert sorted(shown) == sorted({entry.model for entry in board.entries})
+        several.add(len(shown))
+    assert len(several) > 1, "a board has fewer models than another"
+
+
+@pytest.mark.parametrize("paired", [[True, True], [True, False], [False, False]])
+def test_how_models_were_told_apart_is_said(site: Site, monkeypatch: pytest.MonkeyPatch, paired: list[bool]) -> None:
+    (metric,) = [metric for metric in site.metrics if metric.name == "flip_rate"]
+    board = site.boards[0]
+    ordering = topic.board_order(board, "flip_rate")
+    assert ordering is not None
+    given = iter(replace(ordering, paired=are_paired) for are_paired in paired)
+    monkeypatch.setattr(topic, "board_order", lambda *_: next(given))
+    (section,) = topic.order_sections(site, [board, board], metric, "")
+    how = "Every two models are tested sentence by sentence, as `equipoise compare` does"
+    if not all(paired):
+        how = "Where a column has more than 24 models, or runs cannot be paired, their own intervals decide"
+    assert list(section.every(Finding))[-1].text == f"{how}; p-values are corrected for all pairs of a column (Holm)."
+    (chart,) = section.every(Chart)
+    assert chart.layout == "multiples" and len(chart.panels) == 2
+
+
+def test_values_over_time_take_two_runs_that_have_them(site: Site) -> None:
+    (metric,) = [metric for metric in site.metrics if metric.name == "flip_rate"]
+    board = site.boards[0]
+    entry, kind = board.entries[0], board.kind
+    row = entry.measured.get("flip_rate", type=kind)
+    assert row is not None
+
+    def at(date: str, measured: Any = entry.measured) -> Any:
+        return SimpleNamespace(submission=SimpleNamespace(finished=date), measured=measured)
+
+    without = at("2026-01-02T00:00:00", SimpleNamespace(get=lambda *_, **__: None))
+    assert topic.over_time([at("2026-01-01T00:00:00"), without], board, metric) is None
+    panel = topic.over_time([at("2026-01-01T10:00:00"), without, at("2026-01-03T11:00:00")], board, metric)
+    assert panel is not None and list(panel.x.names) == ["2026-01-01", "2026-01-03"]
+    assert [(dot.x, dot.y, dot.label) for dot in panel.marks_of(Dot)] == [
+        (0.0, row.estimate, "2026-01-01T10:00:00"),
+        (1.0, row.estimate, "2026-01-03T11:00:00"),
+    ]
+    assert panel.title == metric.title

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from equipoise import audit, compare
-from equipoise.records import Estimate
+from equipoise.records import EquipoiseError, Estimate
 from equipoise.runs.run import Run
 from equipoise.stats.independent import independent_difference
 from equipoise.stats.paired import corrected, is_detected
@@ -103,3 +104,30 @@ def test_of_many_models_the_intervals_decide(
     else:
         turned, _ = differences(rivals, "flip_rate", "type1", dict(reversed(values.items())))
         assert turned["same", "some"] == -apart["some", "same"]
+
+
+def test_tests_of_other_groups_and_of_runs_that_do_not_fit_are_left_out(
+    folders: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rivals = Rivals(
+        tuple((folder.name, folder) for folder in folders[:2]), "builtin", "next-word", ("flip_rate",), 0.95
+    )
+    groups = {"all": 0.1, "type=type1": 0.2, "gender=male": 0.3, "gender=male,type=type1": 0.4}
+    tests = [
+        SimpleNamespace(row=SimpleNamespace(group=group, metric="x"), first="a", second="b", difference=estimate(value))
+        for group, value in groups.items()
+    ]
+    monkeypatch.setattr(rivals_module, "paired_tests", lambda *_: tests)
+    found = rivals_module._tested.__wrapped__(rivals)
+    assert {key: difference.value for key, difference in found.items()} == {
+        ("x", "", "a", "b"): 0.1,
+        ("x", "", "b", "a"): -0.1,
+        ("x", "type1", "a", "b"): 0.2,
+        ("x", "type1", "b", "a"): -0.2,
+    }
+
+    def refuse(*_: object) -> None:
+        raise EquipoiseError("they were asked other sentences")
+
+    monkeypatch.setattr(rivals_module, "paired_tests", refuse)
+    assert rivals_module._tested.__wrapped__(rivals) == {}
