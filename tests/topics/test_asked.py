@@ -6,12 +6,14 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from kept_texts import assert_kept
 
 from equipoise.asking import ask
 from equipoise.records.showing import Bar, Chart, Finding, Table
-from equipoise.topics.asked import ALONE, Answer, _chart, _findings, _group_word, answers_of, asked
+from equipoise.topics.asked import ALONE, Answer, _answer, _chart, _findings, _group_word, answers_of, asked
 
 SAME = "The answer is the same with every word: a."
 CAUTION = "Caution: the model gives these answers less than 10% of the probability together;"
@@ -112,3 +114,22 @@ def test_colours_are_those_of_pronouns_or_of_the_order() -> None:
     (panel,) = _chart(part, [answer("he", "a"), answer("old", "a"), answer("they", "a")]).panels
     assert [bar.tone for bar in panel.marks_of(Bar)] == ["he", "he", 1, 1, "they", "they"]
     assert [bar.y for bar in panel.marks_of(Bar)][:2] == [(-0.35, 0.35), (0.65, 1.35)]
+
+
+@pytest.mark.parametrize(("predicted", "chosen"), [([-1], ""), ([-1, -1], "cook"), ([0], "cook")])
+def test_one_answer_may_be_a_tie_and_a_mean_of_several_is_none(predicted: list[int], chosen: str) -> None:
+    example = {"candidates": ["nurse", "cook"], "groups": "{}", "slots": '{"pronoun": "she"}', "text": "T."}
+    rows = pd.DataFrame(
+        {
+            "probs": [np.array([0.5 - at / 10, 0.4 + at / 10, 0.1]) for at in range(1, len(predicted) + 1)],
+            "flags": "",
+            "sides": "",
+            "predicted": predicted,
+            "certainty": [0.2 * at for at in range(1, len(predicted) + 1)],
+            "candidate_mass": 0.5,
+        }
+    )
+    answer = _answer(example, rows)
+    assert answer.chosen == chosen and answer.names == ["nurse", "cook", "None of the above"]
+    assert answer.certainty == pytest.approx(0.2 if len(rows) == 1 else 0.3) and answer.word == "she"
+    assert answer.probabilities == pytest.approx([0.4, 0.5, 0.1] if len(rows) == 1 else [0.35, 0.55, 0.1])

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pandas as pd
 import pytest
 from kept_texts import assert_kept
 
 from equipoise import audit
 from equipoise.records.showing import Finding, Table
 from equipoise.runs.run import Run
+from equipoise.topics import background
 from equipoise.topics.background import citations, data, facts, glossary, method, papers
 
 
@@ -87,3 +91,20 @@ def test_what_is_described_is_as_it_was_kept(planted_run: Path) -> None:
     run = Run(planted_run)
     described = [facts(run)[:2], data(run), glossary(run), citations(run)]
     assert_kept("topics/background", *described, hide=[str(planted_run)])
+
+
+@pytest.mark.parametrize(
+    ("variants", "text"),
+    [
+        (["", None], "1,200, 2 sets"),
+        (["seed=0", ""], "1,200, 2 sets"),
+        (["seed=0", "seed=1"], "1,200, 2 sets in 2 option orders"),
+        ([], "1,200 sentence pairs"),
+    ],
+)
+def test_prompts_are_counted_with_their_sets_and_ways_where_there_are_several(
+    variants: list[str | None], text: str
+) -> None:
+    pairs = pd.DataFrame({"dataset": "d", "set_id": [f"{at}" for at, _ in enumerate(variants)], "variant": variants})
+    run: Any = SimpleNamespace(outcomes=range(1200), pairs=pd.concat([pairs, pairs], ignore_index=True))
+    assert background._asked(run) == text

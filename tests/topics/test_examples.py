@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from equipoise import audit
 from equipoise.records import Estimate, Measurement
 from equipoise.records.showing import case_link
 from equipoise.runs.run import Run
+from equipoise.topics import examples as examples_topic
 from equipoise.topics.examples import _confidence, _marked, examples, set_table
 from equipoise.verdict.identities import Change
 from equipoise.verdict.summary import part_summary
@@ -97,11 +99,19 @@ def test_the_sentence_that_a_marker_moves_most_is_shown_with_and_without_it(tmp_
     assert plain.text == "The same without a marker"
 
 
-def test_a_marker_that_no_sentence_has_beside_an_unmarked_one_has_no_example(tmp_path: Path) -> None:
+def test_a_marker_that_no_sentence_has_beside_an_unmarked_one_has_no_example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     choices = {"base": "builtin", "limit": 4, "attributes": ["age"], "augment": ["R"], "metrics": ["confidence"]}
     (part,) = audit("planted:lead=0.4", "winoidentity", out=tmp_path, resamples=5, progress=False, **choices).parts
     estimate = Estimate(-0.1, -0.2, -0.05, 0.95, 9, "")
     row = Measurement("confidence", "m", "d", "t", "augmentation=R,type=type2", estimate, "higher")
-    assert len(list(_marked(part, Change("age", "old", row)))) == 2
+    whole = list(_marked(part, Change("age", "old", row)))
+    assert len(whole) == 2
+    own = examples_topic._confidence
+    monkeypatch.setattr(examples_topic, "_confidence", lambda items: [*own(items)[:-1], math.nan])
+    assert len(list(_marked(part, Change("age", "old", row)))) == 2, "one that is not known hides no other"
+    monkeypatch.setattr(examples_topic, "_confidence", lambda items: [math.nan] * len(items))
+    assert list(_marked(part, Change("age", "old", row))) == []
     assert list(_marked(part, Change("age", "unheard", row))) == []
     assert list(_marked(part, Change("religion", "old", row))) == []

@@ -109,3 +109,13 @@ def test_drawn_values_that_are_not_known_are_left_empty() -> None:
     assert wordings._drawn_row(part, known).cells == ("mine", "of a", "0.5", 12, 0.1, 0.2, 0.3, 0.4, 0.5, single)
     unknown = Drawn("a", 0.0, 12, *[math.nan] * 5, (0.6, 0.1), (math.nan, 0.0))
     assert wordings._drawn_row(part, unknown).cells == ("mine", "of a", "most probable", 12, *[None] * 6)
+
+
+def test_answers_are_drawn_as_often_and_by_the_seed_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(wordings, "drawn_answers", lambda *about, **how: given.append((about, how)) or [])
+    runs: Any = [SimpleNamespace(parts=[SimpleNamespace(outcomes=name) for name in names]) for names in ("ab", "c")]
+    shown = drawn_section(runs, [0.5, 1.0], draws=7, seed=3)
+    assert given == [((name, [0.5, 1.0]), {"draws": 7, "seed": 3}) for name in "abc"]
+    (table,) = shown.every(Table)
+    assert table.rows == [] and list(shown.every(Finding)) == []

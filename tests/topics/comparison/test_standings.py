@@ -225,3 +225,19 @@ def test_a_run_says_whether_a_token_was_added(compared: Comparison, leading: Any
     rows = {row.cells[0]: row.cells[1] for row in standings._facts(run).rows}
     assert rows["Engine"] == f"hf, bfloat16, begin-of-text: auto{added}" and rows["Versions"] == "equipoise 1, torch 2"
     assert rows["Weights"] == Cell("–", code=True) and "Finished" not in rows
+
+
+def test_runs_that_share_a_rank_are_drawn_beside_each_other() -> None:
+    ranks = {"accuracy": [1, 1, 3], "ucerf": [1, 1, 1]}
+    match: Any = SimpleNamespace(
+        measured=[SimpleNamespace(own=lambda name: name)],
+        ranks=lambda name, kind: ranks.get(name, [None] * 3) if kind == "type2" else [None] * 3,
+        title=lambda kind: f"of {kind}",
+        about=lambda kind: {"type": kind},
+    )
+    chart = standings.rank_chart(match, ["a", "b", "c"], "type2")
+    assert chart is not None and list(chart.panels[0].x.names) == ["accuracy", "ucerf"]
+    lines = [[y for _, y in line.points] for line in chart.panels[0].marks_of(Line)]
+    assert [line[0] for line in lines] == pytest.approx([-0.13, 0.13, 2.0])
+    assert [line[1] for line in lines] == pytest.approx([-0.26, 0.0, 0.26])
+    assert standings.rank_chart(match, ["a", "b", "c"], "type1") is None

@@ -324,3 +324,16 @@ def test_what_is_not_there_has_no_section_of_its_own(run: Run, monkeypatch: pyte
     assert titles() == folded[:1]
     monkeypatch.setattr(topic, "answers", lambda *_: ())
     assert titles() == []
+
+
+def test_a_task_is_told_beside_its_own_with_reasoning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (part,) = run.parts
+    given: list[Any] = []
+    monkeypatch.setattr(topic, "reasoning", lambda *about: given.append(about) or [Finding("With reasoning.")])
+    monkeypatch.setattr(topic, "REASONED", {part.task: part.task})
+    shown = topic._kind(part, "type2")
+    assert given == [(part.measured, part.measured, "type2")]
+    assert "With reasoning." in [str(finding) for finding in shown.every(Finding)]
+    monkeypatch.setattr(topic, "REASONED", {})
+    topic._kind(part, "type2")
+    assert given[1] == (part.measured, None, "type2")

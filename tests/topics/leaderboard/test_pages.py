@@ -14,7 +14,7 @@ from kept_texts import assert_kept
 from equipoise.records import Measurement
 from equipoise.records.showing import Cell, Chart, Dot, Finding, Section, Table, every
 from equipoise.topics.leaderboard import pages as topic
-from equipoise.topics.leaderboard.boards import read_submissions, run_folders
+from equipoise.topics.leaderboard.boards import Board, read_submissions, run_folders
 from equipoise.topics.leaderboard.pages import Site, SitePage, board_order, forest, pages
 from equipoise.topics.published import PublishedValue
 
@@ -198,15 +198,63 @@ def test_what_is_described_is_as_it_was_kept(made: dict[str, SitePage], board_ru
         assert_kept(f"topics/leaderboard/{name}", page, hide=[str(board_runs)])
 
 
-def test_a_column_has_the_models_of_its_board_alone(site: Site) -> None:
-    (metric,) = [metric for metric in site.metrics if metric.name == "flip_rate"]
+@pytest.mark.parametrize(("name", "sign"), [("flip_rate", 1), ("ucerf", -1)])
+def test_a_column_has_the_models_of_its_board_alone_the_best_first(site: Site, name: str, sign: int) -> None:
+    (metric,) = [metric for metric in site.metrics if metric.name == name]
     several = set()
     for board in site.boards:
         rows = topic._by_metric(site, [board], metric, "").rows
         shown = [row.cells[0].content for row in rows]  # type: ignore[union-attr]
         assert sorted(shown) == sorted({entry.model for entry in board.entries})
+        standings = {model: board.standing(model, board.ranked_by(name)) for model in shown}
+        values = [sign * one.row.value for one in standings.values() if one is not None and one.row is not None]
+        assert values == sorted(values)
         several.add(len(shown))
     assert len(several) > 1, "a board has fewer models than another"
+
+
+def test_the_page_of_a_metric_says_what_it_is_and_counts_what_there_is(site: Site) -> None:
+    texts = {}
+    for metric in site.metrics:
+        page = topic.metric_page(site, metric)
+        (board,) = [section for section in page.sections if section.id == "board"]
+        having = [one for one in site.boards if any(row.row for row in one.standings(metric.name))]
+        (table,) = board.shown
+        assert isinstance(table, Table) and len(table.columns) == len(having) + 2
+        texts[metric.better] = board.intro.removeprefix(f"{metric.summary[:1].upper()}{metric.summary[1:]}. ")
+        newest = max(run.finished for run in site.submissions.runs)
+        assert page.facts == [
+            ("Models", f"{len(site.models)}"),
+            ("Datasets", f"{len(site.datasets)}"),
+            ("Runs", f"{len(site.submissions.runs)}"),
+            ("Newest", newest),
+        ]
+    ranks = f"{topic.RANKS} All ranges of a column hold together with 95% confidence. Bold: may be first."
+    assert texts == {
+        "higher": f"{topic.BETTER['higher']} {ranks}",
+        "lower": f"{topic.BETTER['lower']} {ranks}",
+        "neither": "It has no better direction, so there are no ranks. ",
+    }
+
+
+def test_the_newest_run_is_that_which_finished_last() -> None:
+    runs: Any = [SimpleNamespace(finished=date) for date in ("2026-02", "2026-03", "2026-01")]
+    assert topic._newest(runs) == "2026-03"
+
+
+def test_a_board_without_the_metric_has_no_column(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    (metric,) = [metric for metric in site.metrics if metric.name == "flip_rate"]
+    kinds = {board.kind for board in site.boards}
+    own = Board.standings
+
+    def some(board: Board, name: str) -> Any:
+        return own(board, name) if board.kind == "type2" else [replace(one, row=None) for one in own(board, name)]
+
+    given: list[Any] = []
+    monkeypatch.setattr(Board, "standings", some)
+    monkeypatch.setattr(topic, "_by_metric", lambda site, having, *_: given.extend(having) or Table("", [], []))
+    topic.metric_page(site, metric)
+    assert {board.kind for board in given} == {"type2"} < kinds
 
 
 @pytest.mark.parametrize("paired", [[True, True], [True, False], [False, False]])
