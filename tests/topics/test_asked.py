@@ -122,7 +122,7 @@ def test_one_answer_may_be_a_tie_and_a_mean_of_several_is_none(predicted: list[i
     rows = pd.DataFrame(
         {
             "probs": [np.array([0.5 - at / 10, 0.4 + at / 10, 0.1]) for at in range(1, len(predicted) + 1)],
-            "flags": "",
+            "flags": ["", "open-answer"][: len(predicted)],
             "sides": "",
             "predicted": predicted,
             "certainty": [0.2 * at for at in range(1, len(predicted) + 1)],

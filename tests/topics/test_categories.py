@@ -259,6 +259,11 @@ def test_runs_need_two_categories_in_common() -> None:
     assert list(model_tables(match, {"a": of("Age", "Race"), "b": of("Age", "SES")})) == []
 
 
+def test_many_pairs_without_a_difference_stay_in_their_order() -> None:
+    labels = {f"{at}": f"pair={at}" for at in range(30)}
+    assert topic._furthest_first(measured(a_b=0.1), labels, []) == list(labels.items())
+
+
 def test_a_difference_that_was_not_measured_is_left_empty() -> None:
     known = measured(a_b=0.1, c_d=0.2)
     labels = [group_label({"pair": name, "type": "type1"}) for name in ("a|b", "c|d", "e|f")]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from kept_texts import assert_kept
 
 from equipoise import audit
 from equipoise.records import Estimate, Measurement
-from equipoise.records.showing import case_link
+from equipoise.records.showing import Finding, case_link
 from equipoise.runs.run import Run
 from equipoise.topics import examples as examples_topic
 from equipoise.topics.examples import _confidence, _marked, examples, set_table
@@ -115,3 +117,45 @@ def test_a_marker_that_no_sentence_has_beside_an_unmarked_one_has_no_example(
     assert list(_marked(part, Change("age", "old", row))) == []
     assert list(_marked(part, Change("age", "unheard", row))) == []
     assert list(_marked(part, Change("religion", "old", row))) == []
+
+
+@pytest.mark.parametrize(("variant", "end"), [(None, ""), ("seed=1", "seed=1")])
+def test_an_example_without_a_variant_names_none(tmp_path: Path, variant: str | None, end: str) -> None:
+    choices = {"base": "builtin", "limit": 2, "attributes": ["age"], "augment": ["R"], "metrics": ["confidence"]}
+    (part,) = audit("planted:lead=0.4", "winoidentity", out=tmp_path, resamples=5, progress=False, **choices).parts
+    estimate = Estimate(0.1, 0.05, 0.2, 0.95, 9, "")
+    row = Measurement("confidence", "m", "d", "t", "augmentation=R", estimate, "higher")
+    items = part.items.assign(variant=variant)
+    some = SimpleNamespace(items=items)
+    both = list(_marked(some, Change("age", "old", row)))  # type: ignore[arg-type]
+    assert [finding.text for finding in both] == [
+        "Where “old” (age) raises confidence most",
+        "The same without a marker",
+    ]
+    known = {case_link(str(set_id), str(some), end) for set_id in items["set_id"]}
+    assert {finding.example for finding in both} <= known
+
+
+def test_marked_sentences_are_shown_before_sets_and_sets_before_pairs(
+    planted_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (part,) = Run(planted_run).parts
+    row = Measurement("confidence_change", "m", "d", "t", "type=type2", Estimate(0.1, 0.0, 0.2, 0.95, 8, ""), "neither")
+    for name in ("_marked", "_of_finding", "_surest_wrong"):
+        monkeypatch.setattr(examples_topic, name, lambda *_, name=name: [Finding(name)])
+    monkeypatch.setattr(examples_topic, "strongest_change", lambda _: Change("age", "old", row))
+    assert [str(shown) for shown in examples(part)] == ["_marked"]
+    monkeypatch.setattr(examples_topic, "strongest_change", lambda _: None)
+    assert [str(shown) for shown in examples(part)] == ["_of_finding"]
+    monkeypatch.setattr(examples_topic, "members_and_fates", lambda _: ([], []))
+    assert [str(shown) for shown in examples(part)] == ["_surest_wrong"]
+
+
+def test_sets_without_types_have_none(planted_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (part,) = Run(planted_run).parts
+    members = examples_topic.members_and_fates(part)
+    monkeypatch.setattr(examples_topic, "members_and_fates", lambda _: members)
+    bare = SimpleNamespace(items=part.items.drop(columns="type"), pairs=part.pairs)
+    told, whole = set_table(bare), set_table(part)  # type: ignore[arg-type]
+    assert set(told["type"]) == {""} and set(whole["type"]) == {"type1", "type2"}
+    pd.testing.assert_frame_equal(told.drop(columns="type"), whole.drop(columns="type"))

@@ -89,3 +89,12 @@ def test_a_metric_that_several_papers_print_is_one_row_with_a_column_for_each_mo
     values = [value("ucerf", "0.1"), value("ucerf", "0.2", model="Small-1B"), value("ucerf", "0.3", model="Small-1B")]
     (table,) = beside_published([Measured("mine", part.dataset, part.task, part.measured)], values)
     assert [row.cells for row in table.rows] == [("ucerf", part.measured.get("ucerf", type="type2"), "0.1", "0.2")]
+
+
+def test_values_of_another_task_or_dataset_are_not_beside_a_run(run: Run) -> None:
+    part = run.parts[0]
+    here, base = (Measured("mine", name, part.task, part.measured) for name in ("builtin", "builtin-winobias"))
+    known = value("ucerf", "0.1")
+    assert len(list(beside_published([here, base], [known]))) == 2, "marked sentences are named after their base, too"
+    assert list(beside_published([here], [replace(known, task="mcq")])) == []
+    assert list(beside_published([here], [replace(known, dataset="other")])) == []

@@ -250,3 +250,25 @@ def test_tasks_without_tested_differences_stand_side_by_side_alone(run: Run, mon
     assert whole is not None and plain is not None
     assert [table.title for table in plain.every(Table)] == [table.title for table in whole.every(Table)][:-1]
     assert list(plain.every(Finding)) == []
+
+
+def test_answers_are_read_by_the_questions_that_were_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (part,) = [part for part in run.parts if part.task == "open"]
+    examples = run.examples[run.examples["id"].isin(part.items["example_id"])]
+    asked = ["{text} Whom does it name?"]
+    some: Any = SimpleNamespace(
+        items=part.items,
+        dataset=part.dataset,
+        run=SimpleNamespace(examples=run.examples, manifest=SimpleNamespace(settings={"questions": asked})),
+    )
+    contexts = [
+        context
+        for example in topic.examples_from_frame(examples)
+        for context in topic.open_questions(example, asked).values()
+    ]
+    answered = [(context, f"Surely the {'' if at else 'xyzzy'}.") for at, context in enumerate(contexts)]
+    other = [((Message("user", "Another question?"),), "Nobody.")]
+    monkeypatch.setattr(topic, "_written", lambda _: [*answered, *other])
+    read = topic.read_answers(some)
+    assert sum(map(len, read.values())) == len(contexts) > 0
+    assert {question for several in read.values() for question, _ in several} == {c[-1].content for c in contexts}

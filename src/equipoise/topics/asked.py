@@ -108,7 +108,8 @@ def _findings(answers: Sequence[Answer]) -> Iterator[Finding]:
         )
     if len(answers) < 2:
         return
-    if len({answer.chosen for answer in answers}) > 1:
+    chosen = {answer.chosen for answer in answers}
+    if len(chosen) > 1:
         answers_by_word = [f"“{answer.word}”: {answer.chosen or 'a tie'}" for answer in answers]
         yield Finding(f"The answer changes with the word: {', '.join(answers_by_word)}.")
     else:
@@ -116,4 +117,4 @@ def _findings(answers: Sequence[Answer]) -> Iterator[Finding]:
         ends = [f"“{answer.word}” ({answer.certainty:.2f})" for answer in (least, most)]
         apart = round(most.certainty, 2) > round(least.certainty, 2)
         sure = f"It is least certain with {ends[0]} and most certain with {ends[1]}" if apart else "So is its certainty"
-        yield Finding(f"The answer is the same with every word: {answers[0].chosen or 'a tie'}. {sure}.")
+        yield Finding(f"The answer is the same with every word: {chosen.pop() or 'a tie'}. {sure}.")

@@ -69,6 +69,8 @@ def test_answers_are_told_with_their_probability_and_right_ones_are_strong(make_
     told = [cases._answers(texts, match, chosen, row) for row in range(4)]
     assert told[0] == [Cell("nurse 90%", strong=True), Cell("clerk 70%")]
     assert told[1] == [Cell("clerk 80%"), "a tie"]
+    turned: Any = SimpleNamespace(outcomes=several[::-1])
+    assert cases._answers(texts, turned, chosen[::-1], 1) == ["a tie", Cell("clerk 80%")]
     assert told[2][1] == Cell("nurse 60%"), "nothing is right where the text leaves it open"
     assert told[3] == [Cell("female 60%"), Cell("male 90%")]
     told_of = [cases._sentence(texts, match, row) for row in (0, 1, 3)]

@@ -230,7 +230,7 @@ def test_a_run_says_whether_a_token_was_added(compared: Comparison, leading: Any
 def test_runs_that_share_a_rank_are_drawn_beside_each_other() -> None:
     ranks = {"accuracy": [1, 1, 3], "ucerf": [1, 1, 1]}
     match: Any = SimpleNamespace(
-        measured=[SimpleNamespace(own=lambda name: name)],
+        measured=[SimpleNamespace(own=lambda name: name), SimpleNamespace(own=lambda name: f"{name}_other")],
         ranks=lambda name, kind: ranks.get(name, [None] * 3) if kind == "type2" else [None] * 3,
         title=lambda kind: f"of {kind}",
         about=lambda kind: {"type": kind},
@@ -241,3 +241,14 @@ def test_runs_that_share_a_rank_are_drawn_beside_each_other() -> None:
     assert [line[0] for line in lines] == pytest.approx([-0.13, 0.13, 2.0])
     assert [line[1] for line in lines] == pytest.approx([-0.26, 0.0, 0.26])
     assert standings.rank_chart(match, ["a", "b", "c"], "type1") is None
+
+
+def test_without_a_chart_there_is_no_section(
+    planted_run: Path, mild_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparison = compare([planted_run, mild_run], Choices(permutations=20, resamples=20))
+    for draw, name in ((standings.odds, "odds_chart"), (standings.ranks, "rank_chart")):
+        found = draw(comparison)
+        assert found is not None and list(found.every(Chart))
+        monkeypatch.setattr(standings, name, lambda *_: None)
+        assert draw(comparison) is None

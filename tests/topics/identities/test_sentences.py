@@ -112,3 +112,14 @@ def test_a_question_is_answered_by_the_side_of_0_it_is_on(value: float, low: flo
     (finding,) = answers(Measurements([row]), "type2", "R")
     assert f", markers of privileged groups {told} (n = 1,200)." in finding.text
     assert finding.claim == (low > 0 or high < 0) and finding.rests_on == [row]
+
+
+@pytest.mark.parametrize(("without", "with_it"), [(["R"], ["R", "C"]), (["R", "C"], ["R"]), (["C", "R"], ["R", "NR"])])
+def test_only_ways_that_were_asked_both_times_are_compared(without: list[str], with_it: list[str]) -> None:
+    def measured(task: str, ways: Sequence[str]) -> Measurements:
+        estimate = Estimate(0.3, 0.2, 0.4, 0.95, 50, "")
+        groups = [f"augmentation={way},type=type2" for way in ways]
+        return Measurements([Measurement("confidence", "m", "d", task, group, estimate, "higher") for group in groups])
+
+    (finding,) = reasoning(measured("next-word", without), measured("next-word-cot", with_it), "type2")
+    assert {row.parts["augmentation"] for row in finding.rests_on} == {"R"}

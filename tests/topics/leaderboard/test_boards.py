@@ -9,9 +9,11 @@ from typing import Any
 import pandas as pd
 import pytest
 from kept_texts import assert_kept
+from pyarrow.parquet import read_schema
 
 from equipoise.records import EquipoiseError
 from equipoise.runs import Run
+from equipoise.runs.measurements import measurements_frame
 from equipoise.topics.leaderboard import boards as boards_module
 from equipoise.topics.leaderboard.boards import (
     Board,
@@ -97,6 +99,9 @@ def test_a_run_knows_its_page_and_whether_it_was_verified(submissions: Submissio
 
 def test_all_measurements_are_one_table(submissions: Submissions, tmp_path: Path) -> None:
     tidy = pd.read_parquet(write_measurements(submissions.entries, tmp_path / "all.parquet"))
+    (one, *_) = submissions.entries
+    own = [name for name in measurements_frame(one.measured).columns if name not in ("model", "dataset", "task")]
+    assert read_schema(tmp_path / "all.parquet").names == ["run", "finished", "model", "dataset", "task", *own]
     assert list(tidy.columns[:5]) == ["run", "finished", "model", "dataset", "task"]
     assert set(tidy["model"]) == {CLEAR, BIASED, LOST}
     for run in submissions.runs:

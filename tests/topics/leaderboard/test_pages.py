@@ -293,3 +293,11 @@ def test_values_over_time_take_two_runs_that_have_them(site: Site) -> None:
         (1.0, row.estimate, "2026-01-03T11:00:00"),
     ]
     assert panel.title == metric.title
+
+
+def test_a_model_without_a_value_on_the_first_board_comes_last(site: Site) -> None:
+    (metric,) = [metric for metric in site.metrics if metric.name == "ucerf"]
+    fewer, more = (end(site.boards, key=lambda board: len({e.model for e in board.entries})) for end in (min, max))
+    rows = topic._by_metric(site, [fewer, more], metric, "").rows
+    known = [row.cells[1] is not None for row in rows]
+    assert known == sorted(known, reverse=True) and len(set(known)) == 2

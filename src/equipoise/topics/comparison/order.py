@@ -44,7 +44,7 @@ def orderings(comparison: Comparison) -> Iterator[Ordering]:
             test for test in comparison.tests if (test.row.dataset, test.row.task) == (match.dataset, match.task)
         ]
         for kind in match.kinds:
-            of_kind = [test for test in of_match if set(parse_group(test.row.group).items()) <= {("type", kind)}]
+            of_kind = [test for test in of_match if parse_group(test.row.group).items() <= {("type", kind)}]
             tests = [test for test in of_kind if {test.first, test.second} <= set(names) and _is_ranked(test)]
             if not tests:
                 continue
