@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -250,3 +251,15 @@ def test_a_doubt_is_said_of_calibration_that_says_little() -> None:
     assert said(ece=(0.5, 0.4), ece_debiased=(0.1, 0.01))[1:] == []
     assert len(said(ece=(0.5, 0.4), candidate_mass=(0.00099, 0.0))) == 2
     assert len(said(ece=(0.5, 0.4), candidate_mass=(0.001, 0.0))) == 1
+
+
+def test_maps_of_two_tasks_of_one_dataset_are_drawn_apart(run: Run) -> None:
+    answers = ((key.dataset, key.task, outcomes) for key, outcomes in run.answers())
+    made = recalibrate(answers, Splits(methods=("platt",), splits=2))
+    ((dataset, task), sample) = next(iter(made.samples.items()))
+    also = [made.table.assign(dataset=name, task=other) for name, other in ((dataset, "other"), ("more", task))]
+    samples = {(dataset, task): sample, (dataset, "other"): sample, ("more", task): sample}
+    several = list(maps_charts(replace(made, table=pd.concat([made.table, *also]), samples=samples), "m", "platt"))
+    (alone,) = maps_charts(made, "m", "platt")
+    assert [chart.title for chart in several] == [f"m on {name} · {other}" for name, other in samples]
+    assert all(chart.panels == alone.panels and chart.legend == alone.legend for chart in several)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from kept_texts import assert_kept
@@ -72,3 +75,22 @@ def test_other_data_has_no_such_section(tmp_path: Path) -> None:
 
 def test_what_is_described_is_as_it_was_kept(run: Run) -> None:
     assert_kept("topics/decisions", decisions(run), summary(run))
+
+
+def test_the_first_picture_is_of_the_first_type(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (part,) = run.parts
+    (own, *_) = topic._charts(part, "open")
+    monkeypatch.setattr(topic, "_charts", lambda _, kind: iter([replace(own, title=kind)]))
+    some: Any = SimpleNamespace(measured=SimpleNamespace(kinds=["first", "last"]))
+    shown = leading_chart(some)
+    assert shown is not None and shown.title == "first"
+    none: Any = SimpleNamespace(measured=SimpleNamespace(kinds=[]))
+    assert leading_chart(none) is None
+
+
+def test_the_tables_are_those_of_the_charts_that_have_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (part,) = run.parts
+    (own, *_) = topic._charts(part, "open")
+    monkeypatch.setattr(topic, "_charts", lambda *_: [own, replace(own, data=None), own])
+    section = summary(run)
+    assert section is not None and section.shown == [own.data, own.data]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from kept_texts import assert_kept
 
 from equipoise import audit
 from equipoise.datasets.occupations import OCCUPATIONS
-from equipoise.records import Prompt
+from equipoise.records import Estimate, Measurement, Prompt
 from equipoise.records.showing import Chart, Dot, Section
+from equipoise.runs.measurements import Measurements
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.topics.occupations import occupation_section, occupations
@@ -65,3 +69,35 @@ def test_another_estimator_is_named(tmp_path: Path) -> None:
 
 def test_what_is_described_is_as_it_was_kept(planted_run: Path) -> None:
     assert_kept("topics/occupations", occupation_section(Run(planted_run)))
+
+
+def test_occupations_are_known_in_any_case_and_unknown_ones_come_last() -> None:
+    shares = {"Nurse": 0.9, "xylophonist": 0.8, "carpenter": 0.7, "aaa": 0.6}
+    rows = [
+        Measurement(
+            *("ucerf", "m", "d", "t", f"occupation={name},type=type2"),
+            Estimate(value, value - 0.1, value + 0.1, 0.95, 9, ""),
+            "higher",
+        )
+        for name, value in shares.items()
+    ]
+    odds = replace(rows[0], metric="eo_sum", group="occupation=zoologist,type=type2")
+    part: Any = SimpleNamespace(
+        kinds=["type2"],
+        measured=Measurements([*rows, odds]),
+        title=lambda kind: kind,
+        about=lambda kind: {"type": kind},
+        run=SimpleNamespace(name="mine"),
+    )
+    (chart,) = occupations(part)
+    share = {name: OCCUPATIONS[name].female_share for name in ("nurse", "carpenter")}
+    assert [row.cells[:2] for row in chart.table().rows] == [
+        ("carpenter", share["carpenter"]),
+        ("Nurse", share["nurse"]),
+        ("aaa", None),
+        ("xylophonist", None),
+    ]
+    (panel,) = chart.panels
+    assert list(panel.y.names)[1:3] == [f"Nurse ({share['nurse']}%)", "aaa"]
+    alone: Any = SimpleNamespace(**{**vars(part), "measured": Measurements(rows[:1])})
+    assert list(occupations(alone)) == [], "one is compared with nothing"

@@ -6,6 +6,7 @@ from kept_texts import assert_kept
 from rich.console import Console
 
 from equipoise.records import Estimate
+from equipoise.records.showing import Dot
 from equipoise.report import plan_text
 from equipoise.topics.power import power
 
@@ -40,3 +41,9 @@ def test_what_is_described_is_as_it_was_kept() -> None:
 def test_what_an_earlier_run_leaves_open_is_as_it_was_kept() -> None:
     powers = [(100, Estimate(0.3, 0.25, 0.36, 0.95, 1266, "")), (1200, exact(0.8))]
     assert_kept("topics/power-open", power("detect flip_bias", "builtin", powers))
+
+
+def test_an_end_above_the_value_is_drawn_too() -> None:
+    for share in (Estimate(0.3, 0.3, 0.4, 0.95, 9, ""), Estimate(0.3, 0.2, 0.3, 0.95, 9, "")):
+        (mark,) = power("detect", "builtin", [(100, share)]).panels[0].marks
+        assert isinstance(mark, Dot) and mark.x == share

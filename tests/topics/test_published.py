@@ -13,8 +13,10 @@ from equipoise.comparing.comparison import Choices, compare
 from equipoise.papers.published import published_values
 from equipoise.report import SiteOptions, comparison_page, write_site
 from equipoise.runs import Run
+from equipoise.runs.measurements import Measurements
 from equipoise.topics.published import Measured, PublishedValue, beside_published, published
 
+BARE = Measurements([])
 QUICK = {"resamples": 30, "limit": 20, "progress": False, "metrics": ["ucerf", "accuracy", "perplexity"]}
 
 
@@ -98,3 +100,12 @@ def test_values_of_another_task_or_dataset_are_not_beside_a_run(run: Run) -> Non
     assert len(list(beside_published([here, base], [known]))) == 2, "marked sentences are named after their base, too"
     assert list(beside_published([here], [replace(known, task="mcq")])) == []
     assert list(beside_published([here], [replace(known, dataset="other")])) == []
+
+
+def test_a_row_is_there_where_one_of_the_runs_has_the_metric(run: Run) -> None:
+    part = run.parts[0]
+    row = part.measured.get("ucerf", type="type2")
+    both = [Measured("mine", "builtin", "next-word", part.measured), Measured("bare", "builtin", "next-word", BARE)]
+    (table,) = beside_published(both, [value("ucerf", "0.1")])
+    assert [shown.cells for shown in table.rows] == [("ucerf", row, None, "0.1")]
+    assert list(beside_published(both[1:], [value("ucerf", "0.1")])) == []

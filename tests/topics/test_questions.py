@@ -272,3 +272,12 @@ def test_answers_are_read_by_the_questions_that_were_asked(run: Run, monkeypatch
     read = topic.read_answers(some)
     assert sum(map(len, read.values())) == len(contexts) > 0
     assert {question for several in read.values() for question, _ in several} == {c[-1].content for c in contexts}
+
+
+def test_the_types_are_those_of_the_first_task(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [SimpleNamespace(kinds=[name], task=name, measured=None) for name in ("first", "last")]
+    monkeypatch.setattr(topic, "several_tasks", lambda _: {"d": parts})
+    monkeypatch.setattr(topic, "differences_of", lambda *_: [])
+    monkeypatch.setattr(topic, "_side_by_side", lambda dataset, kind, of: Table(f"{dataset} {kind} {len(of)}", [], []))
+    section = ways(run)
+    assert section is not None and [table.title for table in section.every(Table)] == ["d first 2"]

@@ -31,7 +31,7 @@ def _influences(part: Part, kind: str) -> Iterator[Table | Chart]:
     # Where no answer is right, only the signed U sees which person was chosen.
     signed = part.measured.get("ucerf_signed", type=kind) is not None
     metric = METRICS["ucerf_signed" if signed else "ucerf"]
-    name = metric.inputs[0]
+    (name,) = metric.inputs
     usable = pairs[pairs[name].notna()] if name in pairs else pairs[:0]
     if usable.empty or usable["cluster_id"].nunique() < 2:
         return

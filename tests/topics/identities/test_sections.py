@@ -21,6 +21,7 @@ from equipoise.media.page.html import draw
 from equipoise.records import Measurement
 from equipoise.records.showing import Cell, Chart, Dot, Finding, Heat, Section, Table
 from equipoise.report import comparison_page, run_page, run_tables, run_text, tables, write_run_page
+from equipoise.runs.measurements import Measurements
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import open_planted
 from equipoise.stats.paired import is_detected
@@ -337,3 +338,38 @@ def test_a_task_is_told_beside_its_own_with_reasoning(run: Run, monkeypatch: pyt
     monkeypatch.setattr(topic, "REASONED", {})
     topic._kind(part, "type2")
     assert given[1] == (part.measured, None, "type2")
+
+
+def test_an_attribute_without_a_disparity_has_no_row(run: Run) -> None:
+    (part,) = run.parts
+    whole = disparity_table(part, "type2", "R")
+    less = Measurements(
+        row for row in part.measured if (row.metric, row.parts.get("attribute")) != ("confidence_disparity", "faith")
+    )
+    some: Any = SimpleNamespace(measured=less, run=part.run, about=part.about, title=part.title)
+    own = topic.subgroups
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(topic, "subgroups", lambda _: own(part))
+        shown = disparity_table(some, "type2", "R")
+    names = [[str(getattr(row.cells[0], "content", row.cells[0])) for row in table.rows] for table in (whole, shown)]
+    assert sorted(names[0]) == ["age", "faith"] and names[1] == ["age"]
+
+
+@pytest.mark.parametrize("count", [5, 6])
+def test_six_identities_are_enough_to_name_three_at_each_end(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    subs = [SimpleNamespace(marker=f"m{at}", gender="male") for at in range(count)]
+    others = [SimpleNamespace(marker="", gender="male"), SimpleNamespace(marker="x", gender="")]
+    values = {id(sub): (at * 7 % 10) / 10 for at, sub in enumerate([*subs, *others])}
+    known: Any = SimpleNamespace(
+        marked=lambda *_: [*others, *subs],
+        confidence=lambda _, sub: SimpleNamespace(value=values[id(sub)]),
+    )
+    monkeypatch.setattr(topic, "subgroups", lambda _: known)
+    said = list(extremes(None, "type2", "R"))  # type: ignore[arg-type]
+    if count == 5:
+        assert said == []
+    else:
+        least, most = "m0 male 0.000, m3 male 0.100, m2 male 0.400", "m4 male 0.800, m1 male 0.700, m5 male 0.500"
+        (finding,) = said
+        assert finding.text == f"Mean confidence is lowest for {least}; highest for {most}. This order is not tested."
+        assert [row.value for row in finding.rests_on] == [0.0, 0.1, 0.4, 0.8, 0.7, 0.5]

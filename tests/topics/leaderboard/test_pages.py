@@ -301,3 +301,22 @@ def test_a_model_without_a_value_on_the_first_board_comes_last(site: Site) -> No
     rows = topic._by_metric(site, [fewer, more], metric, "").rows
     known = [row.cells[1] is not None for row in rows]
     assert known == sorted(known, reverse=True) and len(set(known)) == 2
+
+
+def test_the_facts_of_a_run_are_what_makes_it_again(site: Site) -> None:
+    run = site.submissions.runs[0]
+    engine = {"engine": "hf", "dtype": "", "weights": "abc"}
+    manifest = replace(run.manifest, engine=engine, command="equipoise audit m", versions={"platform": "p", "x": "1"})
+    for verified, known in ((True, engine), (False, {"engine": "hf", "dtype": "float32"})):
+        told = topic._run_facts(replace(run, manifest=replace(manifest, engine=known), verified=verified))
+        facts = {str(row.cells[0]): getattr(row.cells[1], "content", row.cells[1]) for row in told.rows}
+        assert facts == {
+            "Asked": f"{', '.join(manifest.datasets)} · {', '.join(manifest.tasks)}",
+            "Finished (UTC)": run.finished + (" · verified: hashes and measurements" if verified else ""),
+            "Engine": "hf" if verified else "hf, float32",
+            "Weights": known.get("weights", "–"),
+            "Command": "equipoise audit m",
+            "Versions": "x 1",
+        }
+        links = {getattr(row.cells[1], "link", "") for row in told.rows}
+        assert links == {"", f"../{run.page}"}
