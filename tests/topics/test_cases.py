@@ -19,6 +19,7 @@ from kept_texts import assert_kept
 from equipoise.records import RunError
 from equipoise.run import audit
 from equipoise.runs.run import Run
+from equipoise.tasks.multiple_choice import option_order
 from equipoise.topics import cases
 from equipoise.topics.cases import case_section, pack
 from equipoise.topics.flips import set_fates
@@ -186,3 +187,14 @@ def test_a_sentence_made_into_a_pair_has_the_words_of_the_pair(make_outcomes: An
     names = cases._names(asked, items, outcomes).tolist()
     assert [name.split("\n\n")[0] for name in names] == ["he\nshe", "c", "a\nb", "him\nher"]
     assert [len(name.split("\n\n")[1].split("\n")) for name in names] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("settings", "ordered"), [({"options": 2}, True), ({"seeds": [1]}, True), ({}, False)])
+def test_options_are_numbered_where_a_task_shows_them(settings: dict[str, Any], ordered: bool) -> None:
+    part: Any = SimpleNamespace(
+        task="t", run=SimpleNamespace(manifest=SimpleNamespace(tasks={"t": settings, "other": {"seeds": [1]}}))
+    )
+    firsts = pd.DataFrame({"cluster_id": ["a", "b"], "variant": [None, "seed=3"], "k": [2, 3]})
+    firsts["slots"] = ['{"option_order": "1 0"}', "{}"]
+    drawn = " ".join(map(str, option_order("b", 3, 3)))
+    assert cases._orders(part, firsts) == (["1 0", drawn] if ordered else ["", ""])

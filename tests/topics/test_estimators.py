@@ -231,3 +231,13 @@ def test_an_estimator_with_a_threshold_of_its_own_is_named_under_the_table() -> 
     assert [getattr(cell, "after", cell) for cell in plain.rows[-1].cells] == ["flip rate (any)", "y", "z", "x"]
     assert [cell.after for cell in plain.rows[0].cells[1:]] == ["x, rank 1", "y, rank 2", "z, rank 3"]  # type: ignore[union-attr]
     assert [column.title for column in plain.columns] == ["estimator", "1.", "2.", "3."]
+
+
+def test_choices_that_hardly_differ_are_not_drawn_far_apart() -> None:
+    tight: Any = SimpleNamespace(estimate=Estimate(0.5, 0.4999, 0.5001, 0.95, 50, ""))
+    part: Any = SimpleNamespace(title=lambda kind: kind, about=lambda kind: {"type": kind})
+    (chart,) = estimators._choices(part, "type2", "ucerf", "wording", [("a", tight), ("x", None), ("b", tight)])
+    across = chart.panels[0].x
+    assert 0.02 <= across.high - across.low < 0.1 and across.label == "UCerF"
+    assert list(chart.panels[0].y.names) == ["a", "b"] and chart.topic == "wordings"
+    assert list(estimators._choices(part, "type2", "ucerf", "wording", [("a", tight), ("x", None)])) == []

@@ -104,3 +104,12 @@ def test_a_change_is_told_of_the_second_run(detected: bool, better: str, says: s
     numbers = f"by {-estimate:+} (n = 1,200, corrected p = 0.020)."
     assert finding.text == f"d · t, UCerF: {says}, {numbers}"
     assert (finding.state, finding.claim, finding.topic, list(finding.rests_on)) == (state, detected, "change", [row])
+
+
+def test_small_changes_are_not_drawn_large() -> None:
+    tight = Estimate(0.5, 0.499, 0.501, 0.95, 50, "")
+    moments = [Moment(name, "", {PART: {"ucerf": {"type2": tight}}}) for name in ("one", "two")]
+    (section,) = history(moments)
+    (chart,) = section.every(Chart)
+    y = chart.panels[0].y
+    assert y.high - y.low >= 0.1

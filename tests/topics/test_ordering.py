@@ -116,3 +116,12 @@ def test_small_and_unknown_p_values_are_told_as_such(p: float, told: str) -> Non
     assert made._size("a", "b") == f"0.100 [0.050, 0.150] (n = 1,200, {told} after correction)"
     assert made._size("b", "a") == f"-0.100 [-0.150, -0.050] (n = 1,200, {told} after correction)"
     assert made.is_ahead("a", "b") == (p == p) and not made.is_ahead("b", "a")
+
+
+def test_models_that_hardly_differ_are_not_drawn_far_apart() -> None:
+    values = {name: Estimate(0.5, 0.499, 0.501, 0.95, 9, "") for name in ("a", "b")}
+    made = Ordering(METRICS["ucerf"], "x", values, {("a", "b"): Estimate(0.0, -0.1, 0.1, 0.95, 9, "", 0.5, 0.5)})
+    panel = made.panel("title", {"a": "there"})
+    assert panel.x.high - panel.x.low >= 0.1 and panel.title == "title"
+    assert panel.x.label == "UCerF (higher is better)"
+    assert [(dot.label, dot.link) for dot in panel.marks_of(Dot)] == [("a", "there"), ("b", "")]

@@ -17,7 +17,7 @@ from equipoise.comparing.wordings import wording_parts
 from equipoise.measuring.drawn_answers import Drawn
 from equipoise.measuring.estimators import Resamples
 from equipoise.records import Estimate
-from equipoise.records.showing import Cell, Finding, Table
+from equipoise.records.showing import Cell, Dot, Finding, Table
 from equipoise.runs import Run
 from equipoise.topics import wordings
 from equipoise.topics.wordings import FIRST, drawn_answer, drawn_section, section, spread_chart
@@ -119,3 +119,11 @@ def test_answers_are_drawn_as_often_and_by_the_seed_that_is_asked_for(monkeypatc
     assert given == [((name, [0.5, 1.0]), {"draws": 7, "seed": 3}) for name in "abc"]
     (table,) = shown.every(Table)
     assert table.rows == [] and list(shown.every(Finding)) == []
+
+
+def test_wordings_that_hardly_differ_are_not_drawn_far_apart() -> None:
+    tight = {name: Estimate(0.5, 0.499, 0.501, 0.95, 50, "") for name in ("a", "b")}
+    panel = wordings._by_wording("ucerf", tight, ["b", "c", "a"], 3)
+    assert panel.x.high - panel.x.low >= 0.1 and panel.x.label == "UCerF"
+    assert [(dot.label, dot.y, dot.tone) for dot in panel.marks_of(Dot)] == [("b", 0.0, 3), ("a", 2.0, 3)]
+    assert wordings._by_wording("unheard", tight, ["a"], 0).x.label == "unheard"
