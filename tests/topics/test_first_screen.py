@@ -145,6 +145,7 @@ def part_with(flips: float, *, usable: bool = True, doubts: bool = False, contro
     ("several", "place", "why"),
     [
         ([{"flips": -1.0}, {"flips": -1.0}], 0, "One of 2 parts of this run."),
+        ([{"flips": -1.0}, {"flips": 0.0}], 1, f"Shown first of 2 parts: {HIGHEST} (0.0%)."),
         ([{"flips": 0.1}, {"flips": 0.9, "control": True}], 0, "Shown first of 2 parts: the other is a control."),
         (
             [{"flips": 0.9, "control": True}, {"flips": 0.1}, {"flips": 0.9, "control": True}],

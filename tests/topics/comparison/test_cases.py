@@ -14,6 +14,7 @@ from kept_texts import assert_kept
 from equipoise.comparing.comparison import compare
 from equipoise.records.showing import Cell, Finding, Table
 from equipoise.report import comparison_page
+from equipoise.tasks.open_answer import MEANINGS
 from equipoise.topics.comparison import cases
 from equipoise.topics.comparison.cases import differing
 
@@ -69,6 +70,7 @@ def test_answers_are_told_with_their_probability_and_right_ones_are_strong(make_
     told = [cases._answers(texts, match, chosen, row) for row in range(4)]
     assert told[0] == [Cell("nurse 90%", strong=True), Cell("clerk 70%")]
     assert told[1] == [Cell("clerk 80%"), "a tie"]
+    assert told[2][0] == Cell(f"{MEANINGS[-1]} 70%"), "as open answers have it"
     turned: Any = SimpleNamespace(outcomes=several[::-1])
     assert cases._answers(texts, turned, chosen[::-1], 1) == ["a tie", Cell("clerk 80%")]
     assert told[2][1] == Cell("nurse 60%"), "nothing is right where the text leaves it open"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from equipoise.media import markdown
 from equipoise.media.cells import plain
 from equipoise.records.showing import Cell, Chart, Dot, Finding, Section, Table
 from equipoise.report import COMPARED, sections
+from equipoise.topics.comparison import differences as topic
 from equipoise.topics.comparison.differences import (
     answer,
     blind,
@@ -192,3 +194,40 @@ def test_what_is_described_is_as_it_was_kept(three: Comparison, two: Comparison)
     described = [one for one in sections(two, COMPARED) if one.id not in ("runs", "spreads")]
     assert_kept("topics/comparison", *described, summary(two))
     assert_kept("topics/comparison-of-three", *sections(three, (findings, differences)), list(matrices(three)))
+
+
+@pytest.mark.parametrize(
+    ("detected", "text"),
+    [
+        ([], ""),
+        ([False], "Of one further metric, none differ."),
+        ([True], "Of one further metric, 1 differs."),
+        ([True, False, False], "Of 3 further metrics, 1 differs."),
+        ([True, True, False], "Of 3 further metrics, 2 differ."),
+        ([False, False], "Of 2 further metrics, none differ."),
+    ],
+)
+def test_metrics_that_are_not_named_are_counted(detected: list[bool], text: str) -> None:
+    tests: Any = [SimpleNamespace(detected=one) for one in detected]
+    assert topic._further(tests) == text
+
+
+def test_an_entry_is_of_the_row_against_the_column(three: Comparison) -> None:
+    (test, *_) = [one for one in three.tests if one.detected and one.better]
+    known = {(test.first, test.second): test}
+    value, mark = test.row.value, "▲" if test.better == test.first else "▼"
+    other = {"▲": "▼", "▼": "▲"}[mark]
+    assert topic._entry(known, test.first, test.second) == Cell(value, strong=True, after=mark)
+    assert topic._entry(known, test.second, test.first) == Cell(-value, strong=True, after=other)
+    assert topic._entry(known, test.first, "nobody") == ""
+    neither = {(test.first, test.second): replace(test, row=replace(test.row, better="neither"))}
+    assert topic._entry(neither, test.first, test.second).after == ""  # type: ignore[union-attr]
+
+
+def test_the_word_is_that_of_the_first_run(three: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    own = topic.words_of
+    monkeypatch.setattr(topic, "words_of", lambda parts: given.append(parts) or own(parts))
+    summary(three)
+    assert any(parts is three.runs[0].parts for parts in given)
+    assert not any(parts is run.parts for parts in given for run in three.runs[1:])

@@ -16,7 +16,7 @@ from equipoise.comparing.comparison import Choices, Comparison, compare
 from equipoise.comparing.values import rates
 from equipoise.datasets.builtin import load_builtin
 from equipoise.datasets.dataset import Dataset
-from equipoise.records.showing import Cell, Chart, Dot, Finding, Line, Note, Table
+from equipoise.records.showing import Axis, Cell, Chart, Dot, Finding, Line, Note, Table
 from equipoise.run import audit
 from equipoise.runs.measurements import Measurements
 from equipoise.scoring.planted import PlantedEngine
@@ -252,3 +252,20 @@ def test_without_a_chart_there_is_no_section(
         assert found is not None and list(found.every(Chart))
         monkeypatch.setattr(standings, name, lambda *_: None)
         assert draw(comparison) is None
+
+
+def test_lines_of_equal_product_are_at_round_values_within_the_chart() -> None:
+    x, y = Axis("", 0.2, 0.8), Axis("", 0.5, 1.0)
+    marks = list(standings._contours(x, y))
+    lines, notes = marks[::2], marks[1::2]
+    levels = Axis("", 0.1, 0.8).ticks(6)
+    assert all(isinstance(line, Line) and line.dashed and line.tone == "quiet" for line in lines)
+    found = {note.text: line.points for line, note in zip(lines, notes, strict=True)}  # type: ignore[union-attr]
+    assert set(found) <= {f"FP {level:g}" for level in levels} and len(found) >= len(levels) - 2 > 2
+    for text, points in found.items():
+        level = float(text.removeprefix("FP "))
+        assert len(points) > 3 and all(across * up == pytest.approx(level) for across, up in points)
+        assert all(0.2 <= across <= 0.8 and 0.5 <= up <= 1.0 for across, up in points)
+    assert [(note.x, note.y) for note in notes] == [line.points[-1] for line in lines]  # type: ignore[union-attr]
+    crossing = [mark for mark in standings._contours(Axis("", 0.0, 1.0), Axis("", 0.0, 1.0)) if isinstance(mark, Line)]
+    assert all(line.points[0][0] > 0 for line in crossing) and len(crossing) > 2, "nothing is divided by 0"
