@@ -12,7 +12,7 @@ import pytest
 from kept_texts import assert_kept
 
 from equipoise.records import Measurement
-from equipoise.records.showing import Cell, Chart, Dot, Finding, Section, Table, every
+from equipoise.records.showing import Cell, Chart, Dot, Finding, Section, Table, cases_link, every
 from equipoise.topics.leaderboard import pages as topic
 from equipoise.topics.leaderboard.boards import Board, read_submissions, run_folders
 from equipoise.topics.leaderboard.pages import Site, SitePage, board_order, forest, pages
@@ -320,3 +320,72 @@ def test_the_facts_of_a_run_are_what_makes_it_again(site: Site) -> None:
         }
         links = {getattr(row.cells[1], "link", "") for row in told.rows}
         assert links == {"", f"../{run.page}"}
+
+
+def test_a_cell_has_the_rank_the_value_and_the_way_to_its_cases(site: Site) -> None:
+    board = site.boards[0]
+    (standing,) = [one for one in board.standings("ucerf") if one.rank and one.rank.best == 1]
+    entry, row = standing.entry, standing.row
+    link = f"../{entry.submission.page}{cases_link(part=f'{entry.dataset} · {entry.task}', type=standing.kind)}"
+    assert topic._cell(standing) == Cell(row, True, link=link, before=str(standing.rank))
+    assert topic._cell(replace(standing, rank=None)) == Cell(row, False, link=link)
+    assert topic._cell(standing, "") == Cell(row, True, link=link.removeprefix("../"), before=str(standing.rank))
+    second = replace(standing, rank=standing.rank._replace(best=2, worst=3))
+    assert topic._cell(second) == Cell(row, False, link=link, before=str(second.rank))
+    assert topic._cell(None) is None and topic._cell(replace(standing, row=None)) is None
+    for invalid in (standing, replace(standing, row=None)):
+        shown = topic._cell(replace(invalid, entry=replace(entry, invalid="it guesses")))
+        assert shown == Cell("not usable", link=link, hint="it guesses")
+
+
+def test_a_page_of_a_model_has_its_facts_its_boards_and_the_history_of_each(site: Site) -> None:
+    page = topic.model_page(site, BIASED)
+    runs = [run for run in site.submissions.runs if run.model == BIASED]
+    assert page.facts == [("Engine", "planted"), ("Architecture", ""), ("Parameters", ""), ("Runs", f"{len(runs)}")]
+    assert (page.address, page.title, page.kicker) == (site.models[BIASED], BIASED, "model")
+    several = [board for board in site.boards if BIASED in {entry.model for entry in board.entries}]
+    ranks = table_of(page, "ranks")
+    assert [row.cells[:2] for row in ranks.rows] == [
+        (Cell(board.title, link=f"../{site.datasets[board.dataset_title]}"), len(board.entries)) for board in several
+    ]
+    (history,) = topic._history(several, BIASED)
+    assert history.intro == "Every run of this model, board by board. Only the newest run is ranked."
+    with_history = [board for board in several if len(board.history(BIASED)) > 1]
+    assert [shown.title for shown in history.shown] == [board.title for board in with_history]  # type: ignore[union-attr]
+    for board, table, chart in zip(with_history, history.every(Table), history.every(Chart), strict=True):
+        assert chart.title == f"{board.title} over time" and chart.layout == "multiples"
+        names = [column.title for column in table.columns]
+        assert names[:2] == ["finished (UTC)", "version"] and "Flip bias" not in names and table.sortable
+        for row, entry in zip(table.rows, board.history(BIASED), strict=True):
+            run = entry.submission
+            assert row.cells[0] == Cell(run.finished, link=f"../{run.page}")
+            assert row.cells[1] == run.manifest.versions["equipoise"]
+            assert row.cells[names.index("UCerF")] == entry.measured.get("ucerf", type=board.kind)
+
+
+def test_parameters_are_counted_where_they_are_known(site: Site) -> None:
+    def told(**engine: Any) -> dict[str, str]:
+        entries = [
+            replace(
+                entry, submission=replace(entry.submission, manifest=replace(entry.submission.manifest, engine=engine))
+            )
+            for entry in site.submissions.entries
+        ]
+        return dict(
+            topic.model_page(replace(site, submissions=replace(site.submissions, entries=entries)), CLEAR).facts
+        )
+
+    known = told(engine="hf", architecture="Llama", parameters=1234567)
+    assert known == {"Engine": "hf", "Architecture": "Llama", "Parameters": "1,234,567", "Runs": known["Runs"]}
+    assert told(parameters="many")["Parameters"] == "" == told()["Engine"]
+
+
+@pytest.mark.parametrize(("count", "title"), [(1, "1 folder was left out"), (2, "2 folders were left out")])
+def test_folders_that_were_left_out_are_counted(site: Site, count: int, title: str) -> None:
+    notes = [f"{at} is damaged" for at in range(count)]
+    told = topic._about(replace(site, level=0.9, submissions=replace(site.submissions, left_out=notes)), "../")
+    table, folded = told.shown
+    assert isinstance(folded, Section) and folded.title == title and folded.folded
+    assert isinstance(table, Table) and "90% interval" in str(table.rows[0].cells[1]) + str(table.rows[1].cells[1])
+    assert table.rows[-1].cells[1] == Cell("measurements.parquet", link="../measurements.parquet")
+    assert len(topic._about(replace(site, submissions=replace(site.submissions, left_out=[])), "").shown) == 1
