@@ -333,9 +333,10 @@ def test_a_cell_has_the_rank_the_value_and_the_way_to_its_cases(site: Site) -> N
     second = replace(standing, rank=standing.rank._replace(best=2, worst=3))
     assert topic._cell(second) == Cell(row, False, link=link, before=str(second.rank))
     assert topic._cell(None) is None and topic._cell(replace(standing, row=None)) is None
-    for invalid in (standing, replace(standing, row=None)):
-        shown = topic._cell(replace(invalid, entry=replace(entry, invalid="it guesses")))
-        assert shown == Cell("not usable", link=link, hint="it guesses")
+    (lost,) = [one for one in board.standings("ucerf") if one.entry.model == LOST]
+    other = link.replace(entry.submission.page, lost.entry.submission.page)
+    for invalid in (lost, replace(lost, row=None), replace(lost, row=row)):
+        assert topic._cell(invalid) == Cell("not usable", link=other, hint=lost.entry.invalid) and lost.entry.invalid
 
 
 def test_a_page_of_a_model_has_its_facts_its_boards_and_the_history_of_each(site: Site) -> None:
