@@ -248,6 +248,11 @@ def test_whom_sentences_name_is_as_it_was_kept() -> None:
             (),
         ),
         (
+            Question(LATE, groups=("a",)),
+            "mark the word to replace with brackets: The [old] nurse told the farmer that she left.",
+            (),
+        ),
+        (
             Question("The [old] nurse met the cook.", groups=("a",)),
             "at least two group words are needed to compare, not 'a'",
             (),

@@ -84,6 +84,8 @@ def test_results_of_several_models_or_of_one_part_twice_are_refused(monkeypatch:
         import_results("e")
     with pytest.raises(RunError, match=r"^two of the files hold the same dataset and task; rename one, or import"):
         import_results(["a", "c"])
+    with pytest.raises(RunError, match=r"^a run has one model, but these files have 2: m, n$"):
+        import_results(["a", "b", "c"])
     with pytest.raises(EquipoiseError, match="unknown argument 'modell'; did you mean 'model'"):
         import_results("a", modell="x")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from kept_texts import assert_kept
 from sample_charts import EVERY, ODD, radars, scatter
 
+from equipoise.media import layout
 from equipoise.media.layout import (
     Place,
     are_upright,
@@ -215,3 +217,16 @@ def test_colours_end_where_the_farthest_value_is() -> None:
 @pytest.mark.parametrize(("width", "columns"), [(0.1, 1), (1.95, 1), (1.97, 2), (10.61, 10), (10.59, 9)])
 def test_squares_are_side_by_side_as_there_is_room(width: float, columns: int) -> None:
     assert square_columns(width) == columns
+
+
+def test_the_room_beside_a_panel_is_for_its_names_or_half_a_value() -> None:
+    names = Axis.of_names(["a name", "another one"])
+    dots = [Dot(0.5, 0.0)]
+    hidden = replace(names, hidden=True)
+    whole = layout._beside(Panel(dots, Axis("x"), names), 40.0, high=False)
+    assert whole == name_room(names.names) == layout._beside(Panel(dots, Axis("x"), hidden), 40.0, high=False)
+    assert layout._beside(Panel(dots, Axis("x"), names), 4.0, high=False) == pytest.approx(2.2)
+    half = layout._beside(Panel(dots, Axis("x"), replace(Axis(), hidden=True)), 40.0, high=False)
+    assert half == layout._beside(Panel(dots, Axis("x"), names), 40.0, high=True) < 3.6
+    assert half == layout._beside(Panel([Square("same")], Axis("x"), Axis()), 40.0, high=False)
+    assert layout._beside(Panel(dots, Axis("x"), Axis()), 40.0, high=False) >= 3.6

@@ -197,3 +197,11 @@ def test_a_share_of_the_sets_is_a_share_of_prompts_texts_and_characters(monkeypa
 def test_a_task_that_writes_cannot_be_planned_without_a_run() -> None:
     with pytest.raises(EquipoiseError, match=r"^this task writes texts, which a planted model cannot; give an earlier"):
         sizes._refuse([], 1)
+
+
+def test_a_requirement_is_tested_against_its_bound_whatever_the_metric() -> None:
+    wish = Wish("require", parse_requirement("accuracy_gap <= 0.1"), 0.0, 0.3)
+    absolute = next(metric for metric in METRICS.values() if metric.norm is not None)
+    assert _contrast(wish, absolute, 0.6, 0.9, False) == (Contrast(0.1, 0.9, False, True), 0.3)
+    signed = next(metric for metric in METRICS.values() if metric.norm is None and metric.bounds[0] < 0)
+    assert _contrast(wish, signed, 0.6, 0.9, False) == (Contrast(0.1, 0.9, False, False), 0.3)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from equipoise.suites.cells import Cell
-from equipoise.suites.status import DONE, RUNNING, State, Status, asked_prompts, duration
+from equipoise.suites.status import DONE, FAILED, RUNNING, SKIPPED, WAITING, State, Status, asked_prompts, duration
 from equipoise.suites.suite_file import Model
 
 
@@ -138,3 +138,14 @@ def test_a_cell_that_stopped_early_asked_what_its_looks_say(tmp_path: Path) -> N
     assert asked_prompts(cell("a"), folder) == 35
     folder.files = ()
     assert asked_prompts(cell("a"), folder) == 2000
+
+
+def test_a_cell_that_shall_not_run_is_skipped_whatever_else_is_wrong(tmp_path: Path, planted_run: Path) -> None:
+    def first(**facts: str) -> State:
+        one = Cell(Model("m", "m"), "data", "a", {}, planted_run, prompts=7, **facts)
+        return make(tmp_path, one).states[one.name]
+
+    assert first(skipped="too dear", problem="no model") == State(SKIPPED, note="too dear")
+    assert first(problem="no model") == State(FAILED, note="no model")
+    one = Cell(Model("m", "m"), "data", "b", {}, tmp_path / "none", prompts=7)
+    assert make(tmp_path, one).states[one.name] == State(WAITING)

@@ -87,6 +87,8 @@ def test_a_gate_knows_three_answers(planted_run: Path) -> None:
     assert check.more is not None and 0.5 * row.n < check.more < 5 * row.n
     with pytest.raises(EquipoiseError, match="undecided must be pass or fail, not 'maybe'"):
         gate(planted_run, ["eo_sum <= 2"], undecided="maybe")
+    with pytest.raises(EquipoiseError, match=r"^test_at must be one of"):
+        gate(planted_run, ["eo_sum <= 2"], undecided="maybe", test_at="middle")
 
 
 def test_one_pair_decides_nothing(tmp_path: Path) -> None:

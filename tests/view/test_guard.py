@@ -213,3 +213,10 @@ def test_the_start_and_end_of_a_server_are_handed_on_and_one_who_is_gone_is_not_
 
     assert apart(lambda: asyncio.run(ask({"type": "lifespan"}))) == [] and seen == ["lifespan"]
     assert apart(lambda: asyncio.run(ask(scope()))) == [] and seen == ["lifespan"]
+
+
+def test_the_first_thing_that_is_wrong_is_said() -> None:
+    long = f"/{TOKEN}/" + "a" * LONGEST
+    assert reason(host="evil.test", path=long) == (421, "This address does not belong to the viewer.")
+    assert reason(path="/" + "a" * LONGEST) == (414, "The address is too long.")
+    assert reason(method="PUT", origin="http://evil.test") == (405, "This cannot be done here.")
