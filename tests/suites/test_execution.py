@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import re
 import signal
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -261,6 +262,9 @@ def test_each_model_has_a_worker_and_each_cell_ends_as_its_worker_says(faked: An
     about = {"model": "abc", "data": ["builtin"], "task": ["x"], "folder": str(suite.out / "cells" / "abc")}
     assert first.asked[0] == {**about, "settings": {"limit": 3}, "command": command}
     assert first.command[1:] == ["-m", "equipoise.suites.worker", str(suite.out / ".worker-0.lock")]
+    log = first.given.pop("stderr")
+    assert first.given == {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    assert log.name == str(suite.out / "logs" / "abc.log") and log.mode == "ab"
     assert first.closed and second.closed and not first.killed and second.command == first.command
     assert sorted(file.name for file in (suite.out / "logs").iterdir()) == ["abc.log", "d.log"]
     kept = json.loads((suite.out / "status.json").read_text())

@@ -13,7 +13,7 @@ from kept_texts import assert_kept
 from equipoise.records import Estimate, Measurement
 from equipoise.records.showing import Finding
 from equipoise.runs.measurements import Measurements
-from equipoise.verdict.findings import _place, absolute, behaviour, count, good_differences, is_shown, rule_of
+from equipoise.verdict.findings import _gap, _place, absolute, behaviour, count, good_differences, is_shown, rule_of
 from equipoise.verdict.words import GROUP_WORD, PRONOUN, Words
 
 
@@ -314,3 +314,26 @@ def test_the_good_answer_is_compared_for_every_pair_of_a_type() -> None:
         told("good_difference", "pair=x|y,type=b", 0.1, 0, 1),
     ]
     assert good_differences(Measurements(rows), "a") == [rows[1], rows[0]]
+
+
+@pytest.mark.parametrize(
+    ("bias", "told"),
+    [
+        (None, "gap"),
+        ((0.05, -0.2, 0.3), "gap"),  # another number
+        ((-0.068, -0.186, 0.062), "bias"),  # wider, and not shown
+        ((-0.068, -0.186, -0.002), "gap"),  # wider, and shown as well
+        ((-0.068, -0.07, 0.001), "gap"),  # narrower than the whole interval, wider than half of it
+        ((0.068, -0.001, 0.08), "gap"),
+        ((0.068, -0.021, 0.069), "bias"),
+    ],
+)
+def test_the_wider_of_two_intervals_of_one_number_is_told_where_they_disagree(
+    bias: tuple[float, float, float] | None, told: str
+) -> None:
+    def row(metric: str, value: float, low: float, high: float) -> Measurement:
+        return Measurement(metric, "m", "d", "t", "type=type2", Estimate(value, low, high, 0.95, 40, ""), "neither")
+
+    gap = row("accuracy_gap", 0.068, 0.024, 0.112)
+    other = [] if bias is None else [row("flip_bias", *bias)]
+    assert _gap(Measurements([gap, *other]), gap, "type2") == (gap.estimate if told == "gap" else absolute(other[0]))
