@@ -190,3 +190,25 @@ def test_a_model_that_thinks_is_asked_for_texts(suite_file: Write, monkeypatch: 
     assert asked == [False, True] and [cell.seconds for cell in served] == [None, None]
     cells(read_suite(suite_file(f'models = ["m"]\n{tasks}chat = true\n')))
     assert asked[2:] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("spec", "task", "left_out"),
+    [
+        ("planted", "open", True),
+        ("planted:bias=2", "open", True),
+        ("planted:bias=2", "next-word", False),
+        ("planted-forests/llama", "open", False),
+        ("my-planted", "open", False),
+    ],
+)
+def test_only_a_planted_engine_cannot_write(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spec: str, task: str, left_out: bool
+) -> None:
+    monkeypatch.setattr("equipoise.suites.cells.locate_model", lambda spec: f"located {spec}")
+    monkeypatch.setattr("equipoise.suites.cells.thinks", lambda *_: False)
+    monkeypatch.setattr("equipoise.suites.cells.forecast", lambda *_, **__: 7.0)
+    made = Shelf().check(Cell(Model(spec, "m"), "builtin", task, {"limit": 4}, tmp_path), tmp_path)
+    said = f"{task} needs a model that writes, and a planted engine cannot" if left_out else ""
+    assert (made.skipped, made.problem) == (said, "")
+    assert made.seconds == (None if left_out else 7.0)

@@ -114,7 +114,7 @@ class Shelf:
             reasons = (settings.chat or cell.task == "open") and self._thinks(cell.model.spec, settings.engine)
             key = ("task", cell.data, repr(settings.dataset), asked.name, repr(settings.task), reasons)
             work: Workload = self._once(key, lambda: workload(asked, dataset, thinks=reasons))
-            if work.texts and cell.model.spec.startswith("planted"):
+            if work.texts and _is_planted(cell.model.spec):
                 raise TaskNotPossible(f"{cell.task} needs a model that writes, and a planted engine cannot")
         except TaskNotPossible as error:
             return replace(cell, skipped=str(error))
@@ -145,11 +145,15 @@ class Shelf:
         return value
 
 
+def _is_planted(spec: str) -> bool:
+    return spec.partition(":")[0] == "planted"
+
+
 def _find_model(spec: str, settings: Settings) -> str:
     """Return where the model is; nothing but a planted engine, which has no weights, is opened for it."""
     if settings.server:
         return f"{spec} is served by {settings.server}"
-    if spec.partition(":")[0] == "planted":
+    if _is_planted(spec):
         return open_engine(spec, settings.engine).name
     if spec.partition(":")[0] not in ("hf", "gguf", "default") and ":" in spec and not Path(spec).exists():
         return f"{spec} is a plug-in's"
