@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from huggingface_hub import ModelCard
 from kept_texts import assert_kept
 
 import equipoise
-from equipoise.exports.card import _dataset, _label, model_card, run_card
+from equipoise.exports.card import _dataset, _label, _table, model_card, run_card
 from equipoise.metrics import METRICS
+from equipoise.records import Estimate, Measurement
 from equipoise.runs import Run
+from equipoise.runs.measurements import KINDS, Measurements
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +74,19 @@ def test_facts_that_are_missing_are_said() -> None:
     assert _dataset({**facts, "licence": ""}) == "1,234 sentences, licence not stated, sha256 ab"
     assert _dataset({**facts, "licence": "MIT"}) == "1,234 sentences, licence MIT, sha256 ab"
     assert _label("mine") == "mine" and _label("ucerf") == METRICS["ucerf"].label
+
+
+def test_a_type_is_named_as_it_is_and_all_sentences_are_all() -> None:
+    rows = [
+        Measurement("ucerf", "m", "d", "t", group, Estimate(0.5, 0.25, 0.75, 0.95, 1200, ""), "higher")
+        for group in ("type=own", "type=type2")
+    ]
+    part: Any = SimpleNamespace(measured=Measurements(rows))
+    told = [line.split(" | ")[1] for line in _table(part, 0.95)[2:]]
+    assert sorted(told) == sorted(["own", KINDS["type2"]])
+    whole: Any = SimpleNamespace(measured=Measurements([replace(rows[0], group="all")]))
+    assert _table(whole, 0.9) == [
+        "| | sentences | value | 90% interval | n | better |",
+        "|---|---|---:|---|---:|---|",
+        "| UCerF | all | 0.500 | [0.250, 0.750] | 1,200 | higher |",
+    ]

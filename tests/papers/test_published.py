@@ -10,6 +10,7 @@ import pytest
 
 from equipoise.builder.compare.diversity import vocabulary, written_texts
 from equipoise.metrics import METRICS
+from equipoise.papers import published as module
 from equipoise.papers.experiments import PAPERS
 from equipoise.papers.published import ERRATA, Published, published, published_values
 from equipoise.records import group_label
@@ -229,3 +230,10 @@ def test_what_a_page_shows_of_each_paper_is_what_its_numbers_say() -> None:
             assert value == PublishedValue(f"{paper}-paper, {one.place}", one.model, *about)
     assert published_values("nobody") == [] and any(one.doubt for one in published())
     assert published()[0].paper != "paper", "the first row names the columns"
+
+
+def test_every_printed_number_is_read() -> None:
+    lines = [line for line in module._text("published.csv").splitlines() if line]
+    read = module.published.__wrapped__()
+    assert len(read) == len(lines) - 1 and lines[1].startswith(f"{read[0].paper},")
+    assert (read[0].paper, read[-1].paper) == (lines[1].split(",")[0], lines[-1].split(",")[0])

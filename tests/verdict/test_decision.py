@@ -42,6 +42,13 @@ def test_any_invalid_check_makes_a_run_not_usable(make_run: Callable[..., Path])
     assert (
         verdict.status == "not usable" and verdict.sentence == "Not usable: nothing was asked." and not verdict.findings
     )
+    rests = [row("accuracy", "all", 0.1, 0.2), row("flip_rate", "all", 0.1, 0.2)]
+    several = [replace(broken, text=f"{one.metric} is missing.", rests_on=[one]) for one in rests]
+    verdict = verdict_of(part, [*listed, *several])
+    assert verdict.sentence == "Not usable: accuracy is missing." and list(verdict.rests_on) == rests[:1]
+    at_chance = replace(several[0], name="accuracy")
+    assert verdict_of(part, [at_chance, several[1]]).sentence == "Not usable: flip_rate is missing."
+    assert verdict_of(part, [at_chance]).sentence == "Not usable: accuracy is missing."
 
 
 MORE, LESS = {"value": 0.2, "low": 0.1, "high": 0.3, "p": 0.01}, {"value": -0.2, "low": -0.3, "high": -0.1, "p": 0.01}

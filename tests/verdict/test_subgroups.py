@@ -187,14 +187,17 @@ def test_subgroups_keep_the_order_of_measurements_and_known_genders_first() -> N
         return told("confidence", group_label(parts))
 
     rows = [
-        group(augmentation="NR", attribute="race", marker="Black", gender="xe"),
+        group(augmentation="NR", attribute="race", marker="Black", gender="agender"),
         group(augmentation="R", attribute="race", marker="White", gender="male", occupation="cook"),
         group(augmentation="R", attribute="race", marker="Asian", gender="female", occupation="baker"),
         group(augmentation="R", attribute="age", marker="old", gender="neutral", occupation="cook"),
         group(gender="other", occupation="pilot"),
     ]
     identities = Subgroups(Measurements(rows))
-    assert identities.genders == ["female", "male", "neutral", "xe"] and identities.occupations == ["cook", "baker"]
+    assert identities.genders == ["female", "male", "neutral", "agender"] and identities.occupations == [
+        "cook",
+        "baker",
+    ]
     assert identities.ways("") == ["R", "NR"] and identities.kinds == [""] and identities.ways("type1") == []
     assert identities.markers("", "R") == {"race": ["White", "Asian"], "age": ["old"]}
     named = [(one.attribute, one.marker, one.gender) for one in identities.marked("", "R", "age")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ from stand_in_parts import StandIn, answers, row
 
 from equipoise.records.showing import Finding, Verdict
 from equipoise.runs.run import Run
-from equipoise.verdict.summary import PartSummary, Summary, legend, part_summary, summary, verdicts_of
+from equipoise.verdict.summary import PartSummary, Summary, legend, part_summary, summary, verdicts_json, verdicts_of
 
 Told = tuple[str, Run, PartSummary]
 
@@ -55,6 +56,7 @@ def test_the_first_line_is_the_planted_truth(told: Told) -> None:
     assert re.search(FIRST_LINES[name], part.headline), part.headline
     assert part.verdict.status == part.headline.partition(":")[0].lower().partition(",")[0]
     assert verdicts_of(run)[0]["sentence"] == part.headline
+    assert verdicts_json(run) == json.dumps(verdicts_of(run), indent=2).encode(), "a file that people can read"
 
 
 def test_nothing_else_is_claimed(told: Told) -> None:

@@ -115,7 +115,6 @@ def write_suite(name: str, models: Sequence[str], out: Path, **settings: Any) ->
         return replace(kept, models=chosen, settings={**kept.settings, **settings})
     head = f"models = {json.dumps(list(models) or [RunOptions.model])}\nout = {json.dumps(str(out))}\n"
     text = f"{head}{_text(paper, settings)}"
-    out.mkdir(parents=True, exist_ok=True)
     write_file(path, f"{WRITTEN}{sha256(text.encode())[:16]}\n{text}".encode())
     return read_suite(path)
 

@@ -63,10 +63,10 @@ def seconds(model: str, options: EngineOptions, task: str, *, prompts: int, text
     """Return how long the prompts and texts take at the rate measured here; None where none was measured."""
     rates = _rates()
     needed = {"prompts": prompts, "texts": texts}
-    times = {kind: rates.get(_key(model, options, task, kind)) for kind, count in needed.items() if count}
-    if any(rate is None for rate in times.values()):
+    keys = {kind: _key(model, options, task, kind) for kind, count in needed.items() if count}
+    if not set(keys.values()) <= rates.keys():
         return None
-    return sum(needed[kind] / rate for kind, rate in times.items() if rate)
+    return sum(needed[kind] / rates[key] for kind, key in keys.items())
 
 
 def _key(model: str, options: EngineOptions, task: str, kind: str) -> str:
