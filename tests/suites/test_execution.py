@@ -21,6 +21,7 @@ from tiny import make_model, make_tokenizer
 from equipoise.records import EquipoiseError
 from equipoise.run import audit
 from equipoise.runs import Run
+from equipoise.suites import execution
 from equipoise.suites.cells import Cell
 from equipoise.suites.execution import Choices, plan, run_suite
 from equipoise.suites.results import write_results
@@ -392,3 +393,9 @@ def test_several_jobs_need_a_cluster_that_is_there(faked: Any, monkeypatch: pyte
         text = "several jobs would each start a cluster; start one (`ray start --head`) and give its address as cluster"
         with pytest.raises(SuiteError, match=rf"^{re.escape(f'{suite.path}: {text}')}$"):
             plan(suite, Choices(jobs=jobs))
+
+
+def test_the_log_of_a_worker_has_the_name_of_its_first_cell(faked: Any, tmp_path: Path) -> None:
+    several = [Cell(Model("m", "m"), "builtin", name, {}, tmp_path / name) for name in ("first", "last")]
+    place = execution._Place(3, several, tmp_path)
+    assert place.log == tmp_path / "logs" / "first.log" and place.cells == several and place.running is None

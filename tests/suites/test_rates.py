@@ -39,6 +39,8 @@ def test_rates_are_kept_for_each_model_task_and_setting(tmp_path: Path, monkeypa
     assert seconds("m", options, "mcq", prompts=800, texts=5) is None, "no text was ever written"
     remember("m", options, meter_of((f"{MCQ}, reasoning", 0, 0.0), (f"{MCQ}, reasoning", 100, 50.0)))
     assert seconds("m", options, "mcq", prompts=800, texts=5) == pytest.approx(22.5)
+    kept = (tmp_path / "rates.json").read_text()
+    assert kept == json.dumps(json.loads(kept), indent=1) and len(json.loads(kept)) == 2
     (tmp_path / "rates.json").write_text("[3]")
     assert seconds("m", options, "mcq", prompts=800, texts=0) is None
 

@@ -17,6 +17,7 @@ from equipoise.metrics.requirement import FAILED, UNDECIDED
 from equipoise.records import EquipoiseError
 from equipoise.report import write_site
 from equipoise.runs import Run
+from equipoise.suites import results
 from equipoise.suites.cells import Cell
 from equipoise.suites.results import Results, check_gates, write_results
 from equipoise.suites.status import State, Status
@@ -66,8 +67,8 @@ def checks(*outcomes: tuple[str, bool]) -> list[tuple[str, Any]]:
 
 def test_what_failed_and_what_is_undecided_is_told_apart() -> None:
     told = checks((FAILED, False), (NOT_USABLE, False), (UNDECIDED, False), (UNDECIDED, True), ("passed", True))
-    results = Results(Path("a"), Path("b"), told)
-    assert results.failed == [check for _, check in told[:2]] and results.undecided == [told[2][1]]
+    made = Results(Path("a"), Path("b"), told)
+    assert made.failed == [check for _, check in told[:2]] and made.undecided == [told[2][1]]
 
 
 def test_a_requirement_that_cannot_be_read_is_refused() -> None:
@@ -104,19 +105,16 @@ def test_a_suite_leaves_a_leaderboard_a_table_and_the_answers_of_its_gates(
     index = (plain.site / "index.html").read_text()
     assert "Mine" in index and "flip" in index.lower()
     gated = replace(suite, gates=Gates(("flip_rate[type=type2] <= 0.9", "flip_rate[type=type1] <= 0.001"), "pass"))
-    results = write_results(gated, status)
-    assert (
-        results is not None
-        and [cell for cell, _ in results.checks] == ["strong / builtin / x", "mild / builtin / x"] * 2
-    )
+    made = write_results(gated, status)
+    assert made is not None and [cell for cell, _ in made.checks] == ["strong / builtin / x", "mild / builtin / x"] * 2
     rows = pd.read_csv(suite.out / "gates.csv")
     assert list(rows.columns) == ["cell", "required", "of", "outcome"]
-    assert rows["cell"].tolist() == [cell for cell, _ in results.checks]
-    assert rows["outcome"].tolist() == [check.outcome for _, check in results.checks]
-    assert rows["required"].tolist() == [check.requirement for _, check in results.checks]
-    assert rows["of"].tolist() == [check.where for _, check in results.checks]
-    assert (suite.out / "gates.xml").read_bytes() == junit([check for _, check in results.checks], str(suite.path))
-    assert len(results.failed) >= 2 and results.undecided == []
+    assert rows["cell"].tolist() == [cell for cell, _ in made.checks]
+    assert rows["outcome"].tolist() == [check.outcome for _, check in made.checks]
+    assert rows["required"].tolist() == [check.requirement for _, check in made.checks]
+    assert rows["of"].tolist() == [check.where for _, check in made.checks]
+    assert (suite.out / "gates.xml").read_bytes() == junit([check for _, check in made.checks], str(suite.path))
+    assert len(made.failed) >= 2 and made.undecided == []
     nothing = replace(suite, gates=Gates(("ucerf[type=type9] >= 0",)))
     with pytest.raises(SuiteError) as error:
         write_results(nothing, status)
@@ -128,3 +126,22 @@ def test_a_suite_without_a_finished_cell_leaves_nothing(done: tuple[Suite, Statu
     for cell in status.cells:
         status.set(cell, State("waiting"))
     assert write_results(suite, status) is None and not (suite.out / "leaderboard").exists()
+
+
+def test_a_cell_without_the_metric_is_passed_over_and_the_rule_of_the_suite_is_kept(
+    done: tuple[Suite, Status], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, status = done
+    given: list[tuple[str, dict[str, Any]]] = []
+
+    def gate(run: Run, text: str, **rules: Any) -> list[Any]:
+        given.append((text, rules))
+        if len(given) == 1:
+            raise EquipoiseError("it has no such metric")
+        return [f"check of {text}"]
+
+    monkeypatch.setattr(results, "gate", gate)
+    checks = results._gate(replace(suite, gates=Gates(("a >= 1", "b >= 1"), "pass")), status)
+    strong, mild = "strong / builtin / x", "mild / builtin / x"
+    assert checks == [(mild, "check of a >= 1"), (strong, "check of b >= 1"), (mild, "check of b >= 1")]
+    assert given == [(text, {"undecided": "pass"}) for text in ("a >= 1", "a >= 1", "b >= 1", "b >= 1")]

@@ -205,3 +205,12 @@ def test_a_requirement_is_tested_against_its_bound_whatever_the_metric() -> None
     assert _contrast(wish, absolute, 0.6, 0.9, False) == (Contrast(0.1, 0.9, False, True), 0.3)
     signed = next(metric for metric in METRICS.values() if metric.norm is None and metric.bounds[0] < 0)
     assert _contrast(wish, signed, 0.6, 0.9, False) == (Contrast(0.1, 0.9, False, False), 0.3)
+
+
+@pytest.mark.parametrize(("task", "data", "found"), [("b", "x", 2), ("b", "z", 1), ("c", "y", 1), ("c", "q", 0)])
+def test_an_earlier_run_is_followed_in_the_nearest_of_its_parts(task: str, data: str, found: int) -> None:
+    places = (("a", "x"), ("b", "y"), ("b", "x"))
+    parts = [SimpleNamespace(task=one, dataset=other, outcomes=at) for at, (one, other) in enumerate(places)]
+    like: Any = SimpleNamespace(parts=parts)
+    asked: Any = SimpleNamespace(name=task)
+    assert sizes._seen(SimpleNamespace(name=data), asked, like) == found  # type: ignore[arg-type]

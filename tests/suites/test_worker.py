@@ -134,6 +134,11 @@ def test_progress_is_said_five_times_a_second_and_at_the_end(monkeypatch: pytest
         made._progress("a", done, 9)
     assert [event["done"] for event in events(line)] == [1, 3, 9, 8]
     assert events(line)[0] == {"event": "progress", "what": "a", "done": 1, "total": 9}
+    monkeypatch.setattr(worker, "REPORT_EVERY", 0.25)
+    for moment in (200.0, 200.25, 200.375):
+        now[0] = moment
+        made._progress("b", 1, 9)
+    assert [event["what"] for event in events(line)].count("b") == 2
 
 
 def test_the_process_audits_what_arrives_and_ends_with_its_input(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from equipoise.verdict.identities import (
     CORRECTED,
     NO_CHANGE,
     Change,
+    _interaction,
     change_findings,
     change_sentence,
     changes,
@@ -248,3 +249,19 @@ def test_changes_come_with_the_largest_loss_of_an_attribute_first() -> None:
     several = changes(Subgroups(Measurements(rows)), "type2", "R")
     assert [change.marker for change in several] == ["Black", "White", "old", "young"]
     assert changes(Subgroups(Measurements(rows)), "type2", "C") == []
+
+
+def test_the_largest_detected_difference_of_he_and_she_is_named_before_larger_ones_that_are_not() -> None:
+    small, large = a_change("old", 0.1, 0.05, 0.001), a_change("aged", 0.4, 0.9, 0.8)
+    third = a_change("x", 0.05, 0.9, 0.9)
+    (found,) = _interaction([third, large, small], "Here", "type2")
+    apart = "the change with he minus that with she is"
+    assert found.text.startswith("Here “old” (age) changes confidence with he and with she by different amounts: ")
+    assert f"{apart} +0.100" in found.text and found.claim and [row.value for row in found.rests_on] == [0.1]
+    (none,) = _interaction([third, large], "Here", "type2")
+    assert f"most of all “aged” (age): {apart} +0.400" in none.text and none.claim is False
+    (several,) = _interaction([small, a_change("grey", -0.2, 0.05, 0.001), large], "Here", "type2")
+    assert "Here 2 of 3 markers change confidence with he and with she by different amounts, most of all “grey”" in (
+        several.text
+    )
+    assert list(_interaction([], "Here", "type2")) == []

@@ -137,10 +137,10 @@ def _bracketed(example: Example, counterpart: Example) -> str:
     word = re.escape(example.candidates[example.gold])
     referent = re.search(rf"\b(?:(?:the|an?)\s+)?{word}\b", example.text, re.IGNORECASE)
     pairs = zip(example.text, counterpart.text, strict=False)
-    differing = next((place for place, (a, b) in enumerate(pairs) if a != b), None)
+    differing = next((place for place, (a, b) in enumerate(pairs) if a != b), len(example.text))
     pronoun = re.escape(example.slots.get("pronoun", ""))
-    places = [m for m in re.finditer(rf"\b{pronoun}\b", example.text, re.IGNORECASE) if m.end() > (differing or 0)]
-    if referent is None or not pronoun or not places or differing is None:
+    places = [m for m in re.finditer(rf"\b{pronoun}\b", example.text, re.IGNORECASE) if m.end() > differing]
+    if referent is None or not pronoun or not places:
         return ""
     text = example.text
     for match in sorted((referent, places[0]), key=lambda m: m.start(), reverse=True):
