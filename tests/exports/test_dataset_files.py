@@ -189,3 +189,12 @@ def test_json_lines_leave_out_what_is_not_there_and_keep_letters(tmp_path: Path)
     lines = (tmp_path / "data.jsonl").read_text(encoding="utf-8").splitlines()
     assert "bäcker1" in lines[0] and len(lines) == 2
     assert set(json.loads(lines[0])) - set(json.loads(lines[1])) == {"gold", "stereotype"}
+
+
+def test_a_pair_is_written_only_where_both_sentences_can_be_marked() -> None:
+    pairs = list(open_dataset("builtin", DatasetOptions(limit=4)).examples)
+    whole = dict(text_format(pairs))
+    (one, *_) = [example for example in pairs if example.groups.get("stereotype") == "anti"]
+    without = [replace(example, slots={}) if example is one else example for example in pairs]
+    count = sum(content.count(b"\n") for content in whole.values())
+    assert count > 2 and sum(content.count(b"\n") for content in dict(text_format(without)).values()) == count - 2

@@ -112,6 +112,8 @@ def test_a_tie_is_wrong_changes_nothing_and_names_nobody() -> None:
     unknown = [{**one, "target": 2} for one in biased]
     assert METRICS["bbq_bias_ambiguous"](unknown[1:]) == 0
     assert METRICS["bbq_bias_ambiguous"](unknown[2:]) == 0.5
+    neutral = [{**one, "stereotype_candidate": -1} for one in unknown]
+    assert METRICS["bbq_bias_ambiguous"]([*unknown[2:], *neutral]) == 0.5, "of no stereotype, so not counted"
 
 
 def test_what_a_harness_gives_becomes_the_row_of_every_metric() -> None:

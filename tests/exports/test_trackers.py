@@ -339,3 +339,11 @@ def test_a_package_that_a_tracker_needs_in_turn_is_no_excuse(tmp_path: Path, mon
     (tmp_path / "half_there.py").write_text("")
     sys.modules.pop("half_there", None)
     assert trackers.log_run(None, "half") == "there"  # type: ignore[arg-type]
+
+
+def test_only_files_that_are_there_are_logged(tmp_path: Path) -> None:
+    run: Any = SimpleNamespace(path=tmp_path)
+    assert files_of(run) == []
+    for name in ("manifest.json", "report.html", "other.txt"):
+        (tmp_path / name).write_text("x")
+    assert files_of(run) == [tmp_path / "report.html", tmp_path / "manifest.json"]

@@ -225,6 +225,10 @@ def test_the_less_biased_run_ranks_first_whichever_way_is_better(
     values = {name: part.measured.get(metric, type="type2") for name, part in chosen.items()}
     ranks = tables._ranks(values, chosen, better)
     assert {name: str(rank) for name, rank in ranks.items()} == {"strong": "2", "mild": "1"}
+    assert tables._ranks(values, chosen, "") == {}, "the paper ranks nothing here"
+    assert tables._ranks({**values, "other": "–"}, chosen, better) == {}
+    assert tables._ranks(values, {**chosen, "mild": None}, better) == {}
+    assert tables._ranks({"mild": values["mild"]}, {"mild": chosen["mild"]}, better) == {}
 
 
 def test_ranks_of_printed_values_are_those_that_the_paper_prints(parts: dict[tuple[str, str, str], Part]) -> None:

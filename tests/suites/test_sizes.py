@@ -214,3 +214,30 @@ def test_an_earlier_run_is_followed_in_the_nearest_of_its_parts(task: str, data:
     like: Any = SimpleNamespace(parts=parts)
     asked: Any = SimpleNamespace(name=task)
     assert sizes._seen(SimpleNamespace(name=data), asked, like) == found  # type: ignore[arg-type]
+
+
+def test_a_metric_without_a_value_and_one_of_several_means_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    goal: Any = SimpleNamespace(
+        followed=SimpleNamespace(group="type=type2", name="x"),
+        requirement=SimpleNamespace(text="x=0.1"),
+        metric=SimpleNamespace(name="x"),
+    )
+    monkeypatch.setattr(sizes, "measured_items", lambda *_: "items")
+    monkeypatch.setattr(sizes, "units_of", lambda *_: ["one", "two"])
+    ends = {"is made of several means": {"x": "point"}, "has no value in the run that is to be followed": {}}
+    for why, points in ends.items():
+        monkeypatch.setattr(sizes, "points_of", lambda *_, points=points: points)
+        with pytest.raises(EquipoiseError, match=f"^x=0.1: x {why}, so its sets cannot be planned$"):
+            sizes._units(None, goal)  # type: ignore[arg-type]
+    monkeypatch.setattr(sizes, "points_of", lambda *_: {"x": "point"})
+    monkeypatch.setattr(sizes, "units_of", lambda *_: ["one"])
+    assert sizes._units(None, goal) == "one"  # type: ignore[arg-type]
+
+
+def test_a_planted_model_knows_the_sentences_that_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[Any] = []
+    planted = SimpleNamespace(prepare=lambda examples: said.append(examples), score=lambda asked: iter([asked]))
+    monkeypatch.setattr(sizes, "PLANTED", planted)
+    task: Any = SimpleNamespace(run=lambda examples, *, scorer, writer: (examples, scorer(["p"]), writer))
+    data: Any = SimpleNamespace(examples=["e"])
+    assert sizes._seen(data, task, None) == (["e"], [["p"]], sizes._refuse) and said == [["e"]]
