@@ -300,6 +300,7 @@ def stand_ins() -> dict[str, StandIn]:
         "joins": StandIn([], flagged("split-join", "split-join,nested", "nested", OPEN_ANSWER, BOTH_OFFERED)),
         "flags": StandIn([], flagged("unpacked", "split-join,unpacked", BOUNDED, SAMPLED)),
         "limits": StandIn([], limited(low=low, high=high)),
+        "no limits": StandIn([], limited()),
         "samples": StandIn([], limited(counts=counts)),
         "both": StandIn([], limited(counts=counts, low=low, high=high)),
         "one-sided": StandIn([], one_sided(3)),
