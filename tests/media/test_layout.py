@@ -230,3 +230,13 @@ def test_the_room_beside_a_panel_is_for_its_names_or_half_a_value() -> None:
     assert half == layout._beside(Panel(dots, Axis("x"), names), 40.0, high=True) < 3.6
     assert half == layout._beside(Panel([Square("same")], Axis("x"), Axis()), 40.0, high=False)
     assert layout._beside(Panel(dots, Axis("x"), Axis()), 40.0, high=False) >= 3.6
+
+
+def test_the_room_under_a_radar_is_for_its_rim_also_where_the_axis_is_hidden() -> None:
+    names = Axis.of_names(["north", "east", "south", "west"])
+    radar = Panel([Dot(0.0, 0.5)], replace(names, hidden=True), Axis(), polar=True)
+    (place,) = arrange(Chart("T", [radar]), 40.0).places
+    assert layout.below(place) == layout.rim_room(radar, at_the_bottom=True) != 0.5
+    plain = replace(radar, polar=False)
+    (place,) = arrange(Chart("T", [plain]), 40.0).places
+    assert layout.below(place) == 0.5

@@ -17,9 +17,10 @@ from sample_charts import ODD
 from sample_sections import SECTIONS
 
 from equipoise import audit
+from equipoise.media import terminal as medium
 from equipoise.media.terminal import _track, draw, sections
 from equipoise.records import Measurement, RunManifest, group_label
-from equipoise.records.showing import Axis, Column, Row, Table
+from equipoise.records.showing import Axis, Bar, Column, Dot, Panel, Row, Table
 from equipoise.report import run_text
 from equipoise.runs import Run, RunFolder
 from equipoise.settings import Settings
@@ -367,3 +368,11 @@ def test_values_are_drawn_on_a_track_from_end_to_end() -> None:
     axis = Axis(low=0.0, high=31.0)
     assert _track(axis, (0.0,)) == "●" + " " * 31 and _track(axis, (31.0, 28.0, 31.0)) == " " * 28 + "───●"
     assert _track(axis, (2.0, 1.0, 4.0)) == " ─●──" + " " * 27 and len(_track(axis, (99.0,))) == 32
+
+
+def test_a_bar_is_as_long_as_it_reaches_and_one_without_strength_is_none() -> None:
+    bars = [Bar((0.25, 0.75), (-0.3, 0.3), "he"), Bar((0.0, 1.0), (0.7, 1.3), "he", strength=0.0)]
+    panel = Panel([*bars, Dot(0.5, 1.0)], Axis("x"), Axis.of_names(["a", "b"]))
+    rows = medium._rows(panel).rows
+    assert [(row[0], row[2]) for row in rows] == [("a", panel.x.written(0.5)), ("b", "0.500")]
+    assert rows[0][1] == "█" * round(medium.TRACK / 2) and "●" in rows[1][1]

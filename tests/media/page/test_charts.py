@@ -19,7 +19,7 @@ from equipoise.media.page.charts import WIDTHS, described, glyph, svg, swatch
 from equipoise.media.page.elements import EM, element
 from equipoise.media.palette import shape_of
 from equipoise.records import Estimate
-from equipoise.records.showing import Axis, Bar, Chart, Dot, Key, Line, Panel, Square, value_of
+from equipoise.records.showing import Axis, Bar, Chart, Dot, Key, Line, Panel, Rule, Square, value_of
 
 NS = "{http://www.w3.org/2000/svg}"
 HOSTILE = '<script>alert(1)</script>"&{{7*7}}'
@@ -216,3 +216,28 @@ def test_an_element_is_written_with_its_attributes_and_text_is_escaped() -> None
     made = element("a", "<b>", Markup("<i/>"), class_="x y", data_case="1 & 2", href=None, width=1.0, x=1.25, n=3)
     assert made == '<a class="x y" data-case="1 &amp; 2" width="1" x="1.2" n="3">&lt;b&gt;<i/></a>'
     assert element("br") == "<br/>" and element("p", "") == "<p/>"
+
+
+def test_names_are_beside_a_hidden_axis_and_values_are_not() -> None:
+    def drawn(axis: Axis) -> str:
+        return str(svg(Chart("T", [Panel([Dot(0.5, 0.0)], Axis("x"), replace(axis, hidden=True))])))
+
+    assert ">alpha<" in drawn(Axis.of_names(["alpha", "beta"]))
+    assert ">up<" not in drawn(Axis("up")) and drawn(Axis("up")).count('class="axis"') == 1, "the other axis alone"
+
+
+def test_a_rule_of_a_radar_is_a_circle_whichever_way_it_goes() -> None:
+    names = Axis.of_names(["a", "b", "c"])
+    for along in ("x", "diagonal"):
+        radar = Panel([Rule(0.5, along), Line([(0.0, 0.2), (1.0, 0.4), (2.0, 0.3)], 0)], names, Axis(), polar=True)
+        (place,) = arrange(Chart("T", [radar], layout="multiples"), 40.0).places
+        assert str(charts.draw(radar.marks[0], place)).startswith("<circle")
+
+
+@pytest.mark.parametrize(("strength", "opacity", "class_"), [(0.0, "", "hit"), (0.5, "0.5", "mark"), (1.0, "", "mark")])
+def test_a_bar_without_strength_is_only_pointed_at(strength: float, opacity: str, class_: str) -> None:
+    panel = Panel([Bar((0.0, 0.5), (-0.3, 0.3), "he", strength=strength)], Axis("x"), Axis.of_names(["a"]))
+    (place,) = arrange(Chart("T", [panel]), 40.0).places
+    drawn = str(charts.draw(panel.marks[0], place))
+    assert ("fill-opacity" in drawn) == bool(opacity) and f'class="{class_}' in drawn
+    assert not opacity or f'fill-opacity="{opacity}"' in drawn

@@ -414,3 +414,11 @@ def test_an_estimate_is_told_in_two_parts_and_code_is_marked_once() -> None:
     assert html._number(value, ".2f") == "0.50" and html._interval(value, ".1%") == "[40.0%, 60.0%]"
     assert html._number(value, "points") == "50.0 points"
     assert html._coded(Markup("a `b` &lt; `c d`")) == "a <code>b</code> &lt; <code>c d</code>"
+
+
+@pytest.mark.parametrize("sortable", [[], [False], [True], [False, True]])
+def test_a_page_can_sort_where_one_of_its_tables_can_be_sorted(sortable: list[bool]) -> None:
+    tables = [Table("", [Column("a")], [Row(("1",))], sortable=one) for one in sortable]
+    drawn = html._drawn(Section("T", tables, "id", "label"))
+    assert drawn is not None and drawn[-1] is any(sortable)
+    assert drawn[:3] == ("id", "T", "label") and html._drawn(lambda: None) is None

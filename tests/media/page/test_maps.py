@@ -11,7 +11,7 @@ from sample_charts import heatmap
 
 from equipoise.media.layout import arrange
 from equipoise.media.page.charts import svg
-from equipoise.media.page.maps import coloured_map, map_data
+from equipoise.media.page.maps import _coloured, coloured_map, map_data
 from equipoise.records.showing import Axis, Chart, Heat, Panel
 
 NS = "{http://www.w3.org/2000/svg}"
@@ -49,3 +49,11 @@ def test_a_map_is_drawn_as_it_was_kept() -> None:
     panel = Panel(cells, Axis.of_names(["a", "b  c", "d"], tones=tones), Axis.of_names(["x", "y"], "who"), colours="U")
     (place,) = arrange(Chart("", [panel]), 40.0).places
     assert_kept("drawn/map", str(coloured_map(cells, place)).replace("<", "\n<"), map_data(place))
+
+
+def test_a_cell_of_nothing_has_neither_a_colour_nor_a_dash() -> None:
+    def paths(*values: float) -> str:
+        return str(_coloured([Heat(at, 0, value) for at, value in enumerate(values)], 1.0, (0.0, 0.0), (1.0, 1.0)))
+
+    assert 'class="below"' not in paths(0.0, 0.5) and 'class="below"' in paths(-0.5, 0.5)
+    assert "M0 0h.9" not in paths(0.0, 0.5) and "M1 0h.9" in paths(0.0, 0.5)
