@@ -397,5 +397,4 @@ def test_several_jobs_need_a_cluster_that_is_there(faked: Any, monkeypatch: pyte
 
 def test_the_log_of_a_worker_has_the_name_of_its_first_cell(faked: Any, tmp_path: Path) -> None:
     several = [Cell(Model("m", "m"), "builtin", name, {}, tmp_path / name) for name in ("first", "last")]
-    place = execution._Place(3, several, tmp_path)
-    assert place.log == tmp_path / "logs" / "first.log" and place.cells == several and place.running is None
+    assert execution._Place(3, several, tmp_path).log == tmp_path / "logs" / "first.log"
