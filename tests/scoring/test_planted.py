@@ -300,6 +300,7 @@ def test_what_every_setting_plants_is_as_it_was_kept() -> None:
         ("wording=-0.1", "planted: mass must be in"),
         ("sentence=-0.1", "planted: mass must be in"),
         ("echo=1", "planted: echo must be in [0, 1)"),
+        ("mass=0,echo=1", "planted: mass must be in (0, 1], and"),
         ("echo=-0.1", "planted: echo must be in [0, 1)"),
         ("bias=x", "planted: bias must be a number, not 'x'"),
         ("bias=", "planted: bias must be a number, not ''"),

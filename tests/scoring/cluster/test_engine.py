@@ -344,3 +344,21 @@ def test_room_for_workers() -> None:
         _check_room(2, 3, 0, Resources(5, 0))
     with pytest.raises(ModelError, match=r"^3 workers need a GPU each, the cluster has 2$"):
         _check_room(3, 1, 2, Resources(9, 2))
+
+
+def test_the_window_opens_again_when_the_oldest_piece_is_whole() -> None:
+    work = _Work(_batches(9, 1, []), prefetch=3)
+    pieces = [work.next_piece() for _ in range(4)]
+    assert [piece and piece.key for piece in pieces] == [[(0, [0])], [(1, [0])], [(2, [0])], None]
+
+    def answered(number: int) -> tuple[list[str], bool]:
+        piece = pieces[number]
+        assert piece is not None
+        work.take(piece, _scores(piece.arguments[0]), 1e9)
+        keys = [score.prompt_key for scores in work.finished() for score in scores]
+        pieces.append(work.next_piece())
+        return keys, pieces[-1] is not None
+
+    assert answered(1) == ([], False), "the oldest is still on its way"
+    assert answered(0) == (["0-0", "1-0"], True)
+    assert work.next_piece() is not None and work.next_piece() is None, "two were whole"

@@ -98,3 +98,11 @@ def test_every_pass_and_layer_has_a_mask_of_its_own() -> None:
                 seen.append(hook._seeds)
         assert not any(layer._forward_hooks for layer in engine._layers)
     assert seen == [(5, number, place) for number in range(3) for place in range(len(engine._layers))]
+
+
+def test_examples_and_prompts_are_told_to_the_model() -> None:
+    engine = DropoutEngine(make_engine("LlamaConfig"), share=0.25, passes=3, seed=7)
+    told: list[object] = []
+    engine._engine.prepare = told.append  # type: ignore[method-assign]
+    engine.prepare(["e", "f"])  # type: ignore[list-item]
+    assert told == [["e", "f"]]

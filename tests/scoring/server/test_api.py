@@ -84,3 +84,30 @@ def test_a_conversation_is_sent_as_messages_with_their_roles(server: Loopback) -
         {**asked, "temperature": 1.0, "top_logprobs": 3},
         {**begun, "max_tokens": 9, "temperature": 0.5, "n": 2},
     ]
+
+
+def test_one_text_is_asked_for_once_and_several_one_by_one_where_they_are_refused(server: Loopback) -> None:
+    turns = [Message("user", "Who?")]
+    said, refused = {"choices": [{"message": {"content": "one"}}]}, {"error": {"message": "n must be 1"}}
+
+    def written(count: int, *script: tuple[int, Any]) -> Any:
+        async def ask() -> Any:
+            async with Client(server.url, Limits(attempts=1)) as client:
+                return await Api(client, "toy").write(turns, tokens=9, temperature=0.5, count=count)
+
+        server.script = [(status, body, {}) for status, body in script]
+        server.bodies.clear()
+        try:
+            return apart(lambda: asyncio.run(ask()))
+        finally:
+            server.script.clear()
+
+    for status in (400, 422):
+        with pytest.raises(ModelError, match=f"HTTP {status}: n must be 1"):
+            written(1, (status, refused), (200, said))
+        assert [body["n"] for body in server.bodies] == [1]
+        assert written(2, (status, refused), (200, said), (200, said)) == ["one", "one"]
+        assert [body["n"] for body in server.bodies] == [2, 1, 1]
+    with pytest.raises(ModelError, match="HTTP 401"):
+        written(2, (401, refused), (200, said), (200, said))
+    assert [body["n"] for body in server.bodies] == [2]
