@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from multiprocessing.connection import Pipe
 from pathlib import Path
 
-from equipoise.scoring.processes import ChildProcess, end
+import pytest
+
+from equipoise.scoring.processes import ChildProcess, end, line_to_parent
 
 ECHO = """
 import os
@@ -32,3 +36,14 @@ def test_a_child_answers_ignores_an_interruption_and_ends(tmp_path: Path) -> Non
     finally:
         end([child])
     assert child.process.returncode == -signal.SIGKILL and child.line.closed
+
+
+def test_the_line_to_the_parent_is_the_first_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = Pipe()
+    monkeypatch.setattr(sys, "argv", ["module", str(os.dup(theirs.fileno())), "9"])
+    line = line_to_parent()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    line.send("here")
+    assert ours.recv() == "here"
+    for end_of_line in (line, ours, theirs):
+        end_of_line.close()
