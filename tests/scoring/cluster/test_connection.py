@@ -214,7 +214,7 @@ def test_a_head_that_is_gone_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         match=r"^the Ray cluster at a:1 no longer answers; earlier answers are saved, and the same command continues",
     ):
         head.check()
-    clock = iter([0.0, 9.0, 10.5, 21.0, 99.0])
+    clock = iter([0.0, 10.0, 10.5, 21.0, 99.0])
     answers = iter([False, True, False, False])
     watched = _Head()
 
@@ -227,7 +227,7 @@ def test_a_head_that_is_gone_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda seconds: None))
     watched.address = "b:2"
     watched._watch("b:2")
-    # Not there at 9 s, there at 10.5 s, not there at 21 s, which is 10.5 s later.
+    # Not there at 10 s, there at 10.5 s, not there at 21 s, which is 10.5 s later.
     assert watched.gone and next(clock) == 99.0
 
 
@@ -337,3 +337,16 @@ def test_standard_error_is_kept_for_python(monkeypatch: pytest.MonkeyPatch, tmp_
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+def test_an_address_has_a_few_seconds_to_accept_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def connected(place: tuple[str, int], timeout: float) -> Any:
+        asked.append((place, timeout))
+        return SimpleNamespace(close=lambda: asked.append("closed"))
+
+    monkeypatch.setattr(connection.socket, "create_connection", connected)
+    check_listening("ray://[::1]:6379", 60)
+    check_listening("a:1", 0.5)
+    assert asked == [(("::1", 6379), 5.0), "closed", (("a", 1), 0.5), "closed"]

@@ -219,7 +219,6 @@ class Pool:
     def _survivors(self, actor: _Actor, split: Split) -> tuple[list[Piece], list[Piece]]:
         """Return what to try instead of a dead actor's oldest call, which may have killed it, and its other calls."""
         (first, *rest) = [piece for piece, _ in actor.calls]
-        actor.calls.clear()
         first.deaths += 1
         instead = split(first)
         return [first] if instead is None else list(instead), rest
