@@ -116,6 +116,16 @@ def test_each_name_is_opened_by_whoever_opens_it(routes: list[Any], tmp_path: Pa
     on_cluster = replace(TIMED, cluster="auto")
     assert opened("a/b", cluster="auto") == [("open_cluster", "a/b", on_cluster, open_engine)]
     assert opened(tmp_path, cluster="auto") == [("open_cluster", str(tmp_path), on_cluster, open_engine)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path.parent)
+        assert opened(tmp_path.name, cluster="auto") == [("open_cluster", str(tmp_path), on_cluster, open_engine)]
+        patch.setattr("equipoise.scoring.huggingface.model.gpus", lambda: ["cuda:7"])
+        assert opened("a/b", device="all") == [("open_huggingface", "a/b", replace(TIMED, device="cuda:7"))]
+        patch.setattr("equipoise.scoring.huggingface.model.gpus", lambda: ["cuda:7", "cuda:8"])
+        all_of_them = replace(TIMED, device="all")
+        assert opened("a/b", device="all") == [
+            ("SeveralDevices", open_engine, "a/b", all_of_them, ["cuda:7", "cuda:8"])
+        ]
     several = replace(TIMED, device="cuda:0,cuda:1")
     assert opened("a/b", device="cuda:0,cuda:1") == [
         ("SeveralDevices", open_engine, "a/b", several, ["cuda:0", "cuda:1"])
@@ -187,8 +197,9 @@ def test_where_models_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert locate_model("planted:bias=1") == locate_model("planted") == "planted engines need no files"
     (tmp_path / "a.GGUF").write_bytes(b"x" * 2_600_000)
     assert locate_model(f"gguf:{tmp_path}/a.GGUF") == f"{tmp_path}/a.GGUF is a file of 3 MB"
-    with pytest.raises(ModelError, match=r"none\.gguf does not exist$"):
-        locate_model("none.gguf")
+    for spec in ("none.gguf", f"{tmp_path}/none.gguf"):
+        with pytest.raises(ModelError, match=r"^GGUF file .*none\.gguf does not exist$"):
+            locate_model(spec)
     monkeypatch.setenv("HOME", str(tmp_path))
     for spec in (f"{tmp_path}/none", "./none", "../none", "~/none"):
         with pytest.raises(ModelError, match=r"none does not exist$"):

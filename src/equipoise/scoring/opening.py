@@ -102,8 +102,9 @@ def _open_on_several(spec: str, options: EngineOptions) -> Engine:
     from .devices import SeveralDevices, named_devices
 
     names = named_devices(options.device)
-    if len(names) == 1:
-        return _open_named(spec, replace(options, device=names[0]))
+    first, *others = names
+    if not others:
+        return _open_named(spec, replace(options, device=first))
     if not all(names):
         raise ModelError(f"device {options.device!r} has an empty name in it")
     return SeveralDevices(open_engine, spec, options, names)
