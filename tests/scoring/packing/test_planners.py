@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, Pipe
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,17 @@ def test_plans_that_nobody_fetched_are_not_mistaken_for_later_ones(pool: Planner
     plans.close()
     wait_until_free(pool, 2)
     assert_equal(list(pool.plans(reversed(BATCHES), nowhere)), list(map(here, reversed(BATCHES))))
+
+
+def test_a_pool_that_is_closed_ends_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, sent = [], []
+    monkeypatch.setattr(planners, "_Worker", lambda: SimpleNamespace(send=sent.append))
+    monkeypatch.setattr(planners, "end", ended.extend)
+    opened = PlannerPool("tokenizer", RULES, 2)
+    workers = list(opened._workers)
+    assert len(workers) == 2 and sent == [("tokenizer", RULES)] * 2 and ended == []
+    opened.close()
+    assert ended == workers
 
 
 def test_a_process_that_ends_loses_nothing(pool: PlannerPool) -> None:
