@@ -165,7 +165,7 @@ def test_how_many_choices_there_must_be() -> None:
     refused(lambda: chosen(0, 1), "the server was asked for 1 answers, and 0 came back")
     refused(lambda: chosen(4, 1, 3), "the server was asked for 3 answers, and 4 came back")
     refused(lambda: chosen(0, 1, 3), "the server was asked for 3 answers, and 0 came back")
-    for odd in (({},), [{}, 3], "ab"):
+    for odd in (({},), [{}, 3], "ab", "abcde", [3] * 5):
         refused(lambda odd=odd: chosen(odd, 1, 3), "the server's answer has no value")
     some = [{"index": 0}, {"index": None}]
     refused(lambda: chosen(some, 2), "the server's answers are numbered wrongly")
@@ -228,6 +228,10 @@ def test_values_of_the_same_rows_differ_by_no_more_than_the_noise() -> None:
     refused(lambda: check([-1.0, -1.0, -2.0], [-1.0, -1.0, -1.11]), same)
     refused(lambda: check([-1.21, -1.0, -2.0], [-1.0, -1.0, -1.11]), begun)
     refused(lambda: check([-1.0, -1.0, -0.1], [-1.0] * 3), "the probabilities of the next token add up to 1.27")
+    several = [[1, 2, 3], [1, 4, 5], [1, 2, 3]]
+    for last in ([-2.0, -1.11], [-2.11, -1.0]):
+        values = [[-2.0, -1.0], [-2.0, -1.0], last]
+        refused(lambda values=values: answers.check_rows(several, values, 0.1), same)
     # One row is the beginning of the other: nothing follows it that could be too much.
     answers.check_rows([[1, 2, 3], [1, 2]], [[-0.1, -0.1], [-0.1]], 0.1)
     refused(lambda: answers.check_rows([[1, 2, 3], [1, 2]], [[-0.1, -0.1], [-0.3]], 0.1), begun)
@@ -247,6 +251,7 @@ def test_the_table_of_a_chat_answer() -> None:
     refused(lambda: table(letters(*two), 1), "the server was asked for 1 tokens, and 2 came back")
     refused(lambda: table(letters()), "the server was asked for 2 tokens, and 0 came back")
     refused(lambda: table(letters(("A", -0.5), ("A", -1.5))), "the server's answer names a token twice")
+    refused(lambda: table(letters(("A", -1.5), ("A", -1.5), ("B", -2.5)), 1), "the server's answer names a token twice")
     assert table(letters(("\ufffd", -2.5), ("\ufffd", -1.5))) == {"\ufffd": -1.5}, "parts of characters look alike"
     refused(
         lambda: table(letters(("\ufffd", -0.1), ("\ufffd", -0.1))), "the probabilities of the next token add up to 1.81"
@@ -327,6 +332,9 @@ def test_vectors_are_numbers_in_a_table() -> None:
 def test_numbers_at_their_limits() -> None:
     for value, read in ((-10_000.0, -10_000.0), (0, 0.0), (1e-3, 0.0), (-1, -1.0)):
         assert answers._logprob(value) == read
+    for odd in (True, False, "-1", None):
+        with pytest.raises(TypeError, match=f"^{odd!r} is not a number$"):
+            answers._logprob(odd)
     for value in (-10_000.1, 1.1e-3):
         with pytest.raises(ValueError, match=f"^{value} is not a log-probability$"):
             answers._logprob(value)

@@ -28,6 +28,14 @@ def test_replies_of_a_chat(server: Loopback) -> None:
 
     kept = reply(said(""), said([{"type": "text", "text": "a "}, {"type": "text", "text": "b"}]))
     assert (kept.text, kept.finish_reason, kept.model, kept.attempts) == ("a b", "stop", "served", 2)
+    body = {"messages": [{"role": "user", "content": "Write."}], "seed": 1, "temperature": 1.0}
+    assert server.bodies[-1] == {**body, "model": "toy", "max_tokens": 9}
+    bare = reply((200, {"choices": [{"message": {"content": "a"}}], "usage": 3}))
+    assert (bare.finish_reason, bare.model, bare.fingerprint, bare.usage, bare.attempts) == ("", "toy", "", {}, 1)
+    more = {"usage": {"total_tokens": 5, "details": {"x": 1}}, "system_fingerprint": "fp", "model": ""}
+    full = reply((200, {**said("a")[1], **more}))
+    assert (full.model, full.fingerprint, full.usage) == ("toy", "fp", {"total_tokens": 5})
+    assert 0 <= full.seconds < 60 and full.seconds == round(full.seconds, 3)
     with pytest.raises(Unanswered, match="failed 2 times: its reply is empty"):
         reply(said(None), said(" \n "))
     with pytest.raises(Unanswered, match="its answer has no choices"):
