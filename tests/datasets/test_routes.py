@@ -141,3 +141,25 @@ def test_a_named_csv_of_pairs_is_read_from_its_first_file(tmp_path: Path, monkey
         assert opened.faults == (f"fault of {name}", "own")
         path = tmp_path / name / card.files[0].path
         assert asked.pop() == (path, {"name": name, "licence": card.licence})
+
+
+def test_named_datasets_are_read_from_their_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(module, "find_dataset_folder", lambda name: tmp_path / name)
+    monkeypatch.setattr(module, "file_faults", lambda card, folder: [f"fault of {card.name} in {folder.name}"])
+    dataset = replace(open_dataset("builtin", DatasetOptions(limit=1)), faults=("own",))  # type: ignore[arg-type]
+    for loader in ("load_winobias", "load_synthbias", "load_winogender", "load_bbq"):
+        name = loader.removeprefix("load_")
+        monkeypatch.setattr(module, loader, lambda *given, **named: asked.append((*given, named)) or dataset)
+        options = DatasetOptions(as_published=True, pronouns=("he", "they") if name == "winogender" else ("he", "she"))
+        opened = module.DATASETS[name](options)
+        assert opened.faults == (f"fault of {name} in {name}", "own")
+        expected: dict[str, Any] = {
+            "winobias": {"as_published": True},
+            "synthbias": {},
+            "winogender": {"pronouns": ("he", "they")},
+            "bbq": {"category": "", "as_published": True},
+        }[name]
+        assert asked.pop() == (tmp_path / name, expected)
+    assert open_dataset("bbq:Age").faults == ("fault of bbq in bbq", "own")
+    assert asked.pop() == (tmp_path / "bbq", {"category": "Age", "as_published": False})
