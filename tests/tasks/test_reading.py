@@ -175,3 +175,12 @@ def test_short_answers_alone_and_in_pairs_are_read_as_it_was_kept() -> None:
 )
 def test_a_person_may_be_described_in_the_words_of_what_was_asked(text: str, asked: str, who: list[int]) -> None:
     assert [claim.who for claim in reading._described(text, asked)] == who
+
+
+def test_a_person_who_is_another_one_says_nothing_whatever_follows() -> None:
+    for clause, who in (
+        ("the §0 is the §1, that is §0 and §1", [UNCLEAR]),
+        ("the §0 is the §0, that is §0 and §1", ["both"]),
+        ("that is §0 or §1", ["neither"]),
+    ):
+        assert [claim.who for claim in reading._clause_claims(clause, is_cut=False)] == who
