@@ -112,6 +112,7 @@ def test_folders_and_text_files(routes: Routes, tmp_path: Path, monkeypatch: pyt
         assert routes.taken(tmp_path / name, "text")[0] == "load_winobias"
     (folder / module.WINOGENDER_SENTENCES).parent.mkdir(parents=True, exist_ok=True)
     (folder / module.WINOGENDER_SENTENCES).write_text("")
+    assert routes.taken(folder, "is_stereoset")[0] == "load_stereoset"
     assert routes.taken(folder, pronouns=("they",)) == ("load_winogender", (folder,), {"pronouns": ("they",)})
     with pytest.raises(DatasetError, match=r": is not a table, so it has no columns to name$"):
         routes.taken(folder, columns={"text": "a"})
