@@ -231,3 +231,21 @@ def test_rows_in_memory_have_plain_cells_and_all_columns() -> None:
         ("data:2", 2, 3),
         ("data:3", 3, 0),
     ]
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"), [(" odd file\nmore", "odd file"), ("", "no reason given"), ("\n", "no reason given")]
+)
+def test_why_parquet_cannot_be_read_is_its_first_line(
+    told: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow.parquet
+
+    def failing(_: object) -> None:
+        raise ValueError(told)
+
+    monkeypatch.setattr(pyarrow.parquet, "read_table", failing)
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DatasetError) as caught:
+        read_rows(tmp_path / "a.parquet")
+    assert str(caught.value) == f"a.parquet: cannot be read as Parquet ({reason})"
