@@ -289,7 +289,7 @@ def test_which_configurations_are_of_another_kind(monkeypatch: pytest.MonkeyPatc
         config = SimpleNamespace(architectures=kinds)
         loading._check_kind("a/b", "name", {"x": 1})
     assert asked == [("a/b", {"x": 1})] * 5
-    for kinds in ((label,), (label, "BertModel"), (label, label)):
+    for kinds in ((label,), (label, "BertModel"), (label, "BertForTokenClassification")):
         config = SimpleNamespace(architectures=kinds)
         with pytest.raises(ModelError, match=f"^name is not a causal language model: it is a {label}, which labels"):
             loading._check_kind("a/b", "name", {})
@@ -297,3 +297,67 @@ def test_which_configurations_are_of_another_kind(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ModelError, match=r"^name is not a causal language model: t5 is an encoder with a decoder$"):
         loading._check_kind("a/b", "name", {})
     loading._check_kind("a/b", "name", {"gguf_file": "m.gguf"})
+
+
+class Loads:
+    """Stands for transformers: what is asked of it, and what it found in the weights."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **found: Any) -> None:
+        self.asked: list[Any] = []
+        found = {"unexpected_keys": [], "missing_keys": [], **found}
+        model = SimpleNamespace(to=lambda device: ("moved", str(device)))
+
+        def telling(name: str, value: Any) -> Any:
+            return lambda *given, **named: self.asked.append((name, *given, named)) or value
+
+        monkeypatch.setattr(loading.AutoTokenizer, "from_pretrained", telling("tokenizer", "tokenizer"))
+        monkeypatch.setattr(loading.AutoModelForCausalLM, "from_pretrained", telling("model", (model, found)))
+        monkeypatch.setattr(loading, "_check_kind", telling("kind", None))
+        self.model = model
+
+
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("pickled", [False, True])
+def test_what_is_asked_of_transformers(spread: bool, pickled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    loads = Loads(monkeypatch)
+    device = "spread" if spread else "cpu"
+    options = EngineOptions(device=device, allow_pickle=pickled, trust_remote_code=True, dtype="bfloat16")
+    model, tokenizer = loading.load("a/b", options, {"local_files_only": True, "revision": "v1"})
+    assert tokenizer == "tokenizer" and (model is loads.model if spread else model == ("moved", "cpu"))
+    extra = {"local_files_only": True, "revision": "v1", "trust_remote_code": True}
+    asked = {"dtype": torch.bfloat16, "output_loading_info": True, "adapter_kwargs": {"local_files_only": True}}
+    asked |= ({} if pickled else {"use_safetensors": True}) | ({"device_map": "auto"} if spread else {})
+    assert loads.asked == [
+        ("kind", "a/b", "a/b", extra, {}),
+        ("tokenizer", "a/b", extra),
+        ("model", "a/b", {**asked, **extra}),
+    ]
+
+
+def test_a_gguf_file_is_named_whole_and_needs_no_safetensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = Loads(monkeypatch)
+    loading.load("folder", EngineOptions(device="cpu"), {"gguf_file": "m.gguf"})
+    extra = {"gguf_file": "m.gguf", "trust_remote_code": False}
+    assert loads.asked[0] == ("kind", "folder", str(Path("folder") / "m.gguf"), extra, {})
+    asked = {"dtype": torch.float32, "output_loading_info": True, "adapter_kwargs": {"local_files_only": False}}
+    assert loads.asked[2] == ("model", "folder", {**asked, **extra})
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (
+            {"unexpected_keys": ["x", "score.weight", "classifier.bias"], "missing_keys": ["a"]},
+            "the model a/b is a classifier (it has classifier.bias); it does not predict words",
+        ),
+        ({"missing_keys": list("dcba")}, "the model a/b has no weights for a, b, c; they would be random"),
+    ],
+)
+def test_weights_that_do_not_fit_are_told_first_things_first(
+    found: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Loads(monkeypatch, **found)
+    with pytest.raises(ModelError) as caught:
+        loading.load("a/b", EngineOptions(device="cpu"), {})
+    assert str(caught.value) == sentence
