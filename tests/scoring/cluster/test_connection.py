@@ -350,3 +350,11 @@ def test_an_address_has_a_few_seconds_to_accept_a_connection(monkeypatch: pytest
     check_listening("ray://[::1]:6379", 60)
     check_listening("a:1", 0.5)
     assert asked == [(("::1", 6379), 5.0), "closed", (("a", 1), 0.5), "closed"]
+
+
+def test_a_cluster_that_is_started_again_is_kept_until_it_is_left_again() -> None:
+    connection._ended.set()
+    try:
+        assert _fault_of(lambda: None, 5) is None and not connection._ended.is_set()
+    finally:
+        connection._ended.set()

@@ -259,6 +259,8 @@ def test_a_cluster_without_room_is_told_in_time(made: Any, monkeypatch: pytest.M
         ModelError, match=r"^the cluster had no room for a worker within 7 seconds \(timeout\); is it full"
     ):
         pool._check_start(7.1)
+    with pytest.raises(ModelError, match=r"^the cluster had no room"):
+        pool._check_start(900.0)
     with pytest.raises(ModelError, match=r"^no worker of the cluster was ready within 900 seconds$"):
         pool._check_start(900.1)
     clock = deque([0.5, 1.0])
@@ -308,3 +310,14 @@ def test_how_long_no_actor_has_been_ready_is_looked_at_while_none_answers(
     assert pool._wait() == [] and waited == [30.0] and pool._idle_since == 20.0
     ray.silent = False
     assert pool._wait() == [] and waited == [30.0] and pool._actors[0].ready, "it has opened its model"
+
+
+def test_the_oldest_call_of_an_actor_is_waited_for_and_its_opening_before_any() -> None:
+    actor = module._Actor("handle", "opening", "placed")
+    assert actor.next_answer == "opening"
+    actor.ready = True
+    assert actor.next_answer is None
+    actor.calls.extend([(Piece("a", ()), "first"), (Piece("b", ()), "second")])
+    assert actor.next_answer == "first"
+    actor.ready = False
+    assert actor.next_answer == "opening"

@@ -158,7 +158,7 @@ class Pool:
     def _wait(self) -> list[_Actor]:
         """Return the actors that have answered, or died; ModelError where no actor has been ready for too long."""
         waited = {actor.next_answer: actor for actor in self._actors if actor.next_answer is not None}
-        done, _ = ray.wait(list(waited), num_returns=1, timeout=5.0)
+        done, _ = ray.wait(list(waited), timeout=5.0)
         check_head()
         if any(actor.ready for actor in self._actors):
             self._idle_since = time.monotonic()
