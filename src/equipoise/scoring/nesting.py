@@ -21,8 +21,8 @@ SMALLEST = 1e-12
 def nesting(sequences: Sequence[Sequence[int]]) -> Nesting:
     """Return which continuations begin which, by their token ids; () where none begins another."""
     begun = [
-        [place for place, ids in enumerate(sequences) if len(ids) > len(one) and ids[: len(one)] == one]
-        for one in sequences
+        [place for place, ids in enumerate(sequences) if len(ids) > len(ours) and ids[: len(ours)] == ours]
+        for ours in sequences
     ]
     if not any(begun):
         return ()
