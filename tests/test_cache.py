@@ -137,3 +137,13 @@ def test_a_download_goes_on_where_there_is_no_ps(cache: Path, monkeypatch: pytes
     (work / DOWNLOAD).write_text("7")
     tidy_cache()
     assert not work.exists() and asked == [["ps", "-ww", "-p", "7", "-o", "command="]]
+
+
+@pytest.mark.parametrize(("age", "stays"), [(NEW_SECONDS - 1, True), (NEW_SECONDS, True), (NEW_SECONDS + 1, False)])
+def test_a_work_folder_of_nobody_stays_while_it_is_new(
+    age: float, stays: bool, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = made(cache / ".part-of-nobody" / "half.whl").parent
+    monkeypatch.setattr(module.time, "time", lambda: work.stat().st_mtime + age)
+    module._remove_work(work)
+    assert work.exists() is stays

@@ -155,3 +155,17 @@ def test_products_take_one_thread_within_and_as_many_as_before_after() -> None:
     with cores.one_thread():
         assert set(threads()) == {1}
     assert threads() == before
+
+
+def test_the_load_is_that_of_the_last_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.5, 2.5, 3.5))
+    assert cores.load() == 1.5
+    monkeypatch.delattr(os, "getloadavg")
+    assert cores.load() == 0.0
+
+
+def test_a_machine_that_does_not_say_which_cores_may_be_used_has_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity")
+    for count, there in ((7, 7), (1, 1), (None, 1)):
+        monkeypatch.setattr(os, "cpu_count", lambda count=count: count)
+        assert cores.there() == there

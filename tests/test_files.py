@@ -277,3 +277,46 @@ def test_a_folder_takes_the_place_of_another(tmp_path: Path) -> None:
         replace_folder(out, draft)
         assert (out / "a").read_text() == text and not draft.exists()
         assert [path.name for path in (tmp_path / "new").iterdir()] == ["out"]
+
+
+def test_a_name_that_may_lead_out_is_told_with_its_folder_as_text(tmp_path: Path) -> None:
+    with pytest.raises(files.StrangeFile) as caught:
+        files.plain_file(tmp_path, "../x")
+    assert (caught.value.filename, caught.value.strerror) == (str(tmp_path), "'../x' is not a name within the folder")
+
+
+def test_an_abandoned_file_that_another_process_removes_first_is_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".a.7.part").write_text("")
+
+    def ended(process: int) -> bool:
+        (tmp_path / ".a.7.part").unlink()  # by another process
+        return False
+
+    monkeypatch.setattr(files, "is_running", ended)
+    files.remove_abandoned(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_unfinished_by_its_whole_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "is_running", lambda process: False)
+    kept = [".a.7.part.x.part", ".a.x.part", "a.7.part", ".a.7.part~"]
+    for name in (*kept, ".a.7.part", ".b.8.part"):
+        (tmp_path / name).write_text("")
+    files.remove_abandoned(tmp_path, "a")
+    assert not (tmp_path / ".a.7.part").exists() and (tmp_path / ".b.8.part").exists()
+    files.remove_abandoned(tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(kept)
+
+
+def test_a_folder_is_synced_after_its_files_are_in_their_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[Path, bool]] = []
+    digest = files.write_waiting(tmp_path, "sub/a", b"content")
+    monkeypatch.setattr(
+        files, "sync_folder", lambda folder: synced.append((folder, (tmp_path / "sub" / "a").is_file()))
+    )
+    files.settle(tmp_path, ["sub/a"])
+    assert synced == [(tmp_path, True)] and digest == files.sha256(b"content")

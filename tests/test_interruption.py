@@ -213,3 +213,35 @@ def test_a_thread_that_is_not_the_first_watches_nothing() -> None:
     thread.start()
     thread.join()
     assert found == [None]
+
+
+def test_a_signal_that_has_no_effect_ends_the_process_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, slept = threading.Event(), []
+    monkeypatch.setattr(interruption, "end_now", ended.set)
+    monkeypatch.setattr(interruption.time, "sleep", slept.append)
+    before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
+    writing = interruption._watch()
+    assert writing is not None and not os.get_blocking(writing)
+    (thread,) = [thread for thread in threading.enumerate() if thread.name == "interruption"]
+    assert thread.daemon
+    try:
+        assert signal.set_wakeup_fd(-1) == writing
+        os.write(writing, bytes([signal.SIGUSR1]))
+        assert not ended.wait(0.05), "another signal is none of ours"
+        os.write(writing, bytes([signal.SIGINT]))
+        assert ended.wait(10) and slept == [interruption.GRACE]
+    finally:
+        os.close(writing)
+    thread.join(10)
+    assert not thread.is_alive()
+    if before:
+        assert len(set(os.listdir("/proc/self/fd"))) == len(before), "both ends are closed"
+
+
+def test_work_that_cannot_be_watched_is_done_all_the_same(quiet: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+    monkeypatch.setattr(interruption, "_watch", lambda: None)
+    monkeypatch.setattr(interruption.signal, "set_wakeup_fd", told.append)
+    with interruption.unwinding():
+        assert interruption._state.working
+    assert not interruption._state.working and told == []

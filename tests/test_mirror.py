@@ -35,6 +35,8 @@ TESTED_THROUGH = {
 """Modules without a test file of their own, and where they are tested."""
 
 ACROSS_MODULES = {
+    "datasets/test_bbq_rules.py": "bbq.py, for its rules one by one",
+    "datasets/test_routes.py": "the package's own code, for which loader reads a path",
     "datasets/test_real_data.py": "what real files become, as hashes of it were kept",
     "datasets/test_small_files.py": "what small files of every format become, as it was kept",
     "exports/test_discrim_eval.py": "decisions as lm-evaluation-harness asks them, and as statsmodels fits them",
@@ -71,6 +73,11 @@ ACROSS_MODULES = {
     "runs/test_repeated_runs.py": "two runs of one command, byte for byte",
     "runs/test_strange_folders.py": "every command against folders of nonsense",
     "scoring/test_score_rows.py": "score_store.py, for lines and closed stores",
+    "scoring/test_score_store_ends.py": "score_store.py, for how it takes hold of its folder and lets go",
+    "scoring/huggingface/test_loading_rules.py": "loading.py, for what is asked of a hub and of transformers",
+    "scoring/server/test_method_rules.py": "methods.py, over an Api whose answers are given",
+    "scoring/server/test_probe_rules.py": "probe.py, over an Api whose answers are given",
+    "scoring/server/test_tokens_rules.py": "tokens.py, over an Api whose tokens are letters",
     "scoring/server/test_parts.py": "api, methods, tokens, probe and engine over a client whose answers are given",
     "scoring/server/test_client_rules.py": "http_client.py, for its rules one by one",
     "scoring/server/test_conversations.py": "servers of every kind: what they are asked, and what comes of it",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,3 +72,11 @@ def test_bars_are_for_notebooks_alone(shell: Any, bars: bool, monkeypatch: pytes
     assert shown(False) is _silent
     monkeypatch.setitem(sys.modules, "IPython", None)
     assert shown(None) is _silent
+
+
+def test_other_warnings_are_still_shown() -> None:
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        NotebookBars()
+        (rule,) = [one for one in warnings.filters if one[0] == "ignore"]
+    assert rule[1] is not None and rule[1].match("IProgress not found. Update") and not rule[1].match("another")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from equipoise import audit, compare, load
+from equipoise import audit, compare, load, subset
 from equipoise.cli import app
 from equipoise.datasets import DatasetOptions, open_dataset
 from equipoise.records import EquipoiseError, RunError
@@ -84,9 +84,11 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_what_the_manifest_of_a_part_says(two: Path, tmp_path: Path) -> None:
+def test_what_the_manifest_of_a_part_says(two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = load(two)
+    monkeypatch.setattr(subset, "command_line", lambda: "equipoise part")
     part = subset_run(two, ["occupation=farmer", "gender=female"], out=tmp_path / "part", level=0.9, progress=False)
+    assert part.manifest.command == "equipoise part" != whole.manifest.command
     assert part.manifest.notes[0] == f"a part of {two}: occupation=farmer or gender=female"
     assert part.manifest.settings["where"] == ["occupation=farmer", "gender=female"]
     assert part.manifest.settings["level"] == 0.9 and part.manifest.settings["limit"] == 12

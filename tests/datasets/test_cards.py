@@ -20,6 +20,8 @@ def test_cards_are_complete_and_pinned() -> None:
     assert (len(CARDS["winobias"].files), len(CARDS["synthbias"].files)) == (8, 5)
     with pytest.raises(EquipoiseError, match="did you mean 'winobias'"):
         card_of("winobas")
+    with pytest.raises(TypeError):
+        CARDS["mine"] = CARDS["winobias"]  # type: ignore[index]
 
 
 @pytest.mark.parametrize("name", ["winobias", "synthbias"])

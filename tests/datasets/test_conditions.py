@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from equipoise.datasets import DatasetOptions, open_dataset
-from equipoise.datasets.conditions import Condition, Described, chosen, conditions, select
-from equipoise.records import EquipoiseError
+from equipoise.datasets.conditions import NAMED_GROUPS, Condition, Described, chosen, conditions, select
+from equipoise.records import DatasetError, EquipoiseError
 
 NURSES = "occupation=nurse"
 
@@ -89,3 +91,23 @@ def test_without_conditions_a_dataset_stays_what_it_is() -> None:
     dataset = open_dataset("builtin")
     assert select(dataset, []) is dataset
     assert len(select(dataset, ["paired=yes"]).examples) == len(dataset.examples)
+
+
+def test_close_values_are_named_at_most_three_and_else_the_first() -> None:
+    rows = [Described({"city": name}, ()) for name in ("Aaab", "Aaac", "Aaad", "Aaae", "Berlin")]
+    with pytest.raises(DatasetError) as caught:
+        chosen(rows, ["city=Aaaa"], "mine")
+    known = str(caught.value).partition("; known: ")[2].split(", ")
+    assert len(known) == 3 and set(known) < {"Aaab", "Aaac", "Aaad", "Aaae"}
+    many = [Described({"city": f"{letter * 9}"}, ()) for letter in "zyxwvutsrqponmlkjihgfedcba"]
+    with pytest.raises(DatasetError) as caught:
+        chosen(many, ["city=1"], "mine")
+    expected = ", ".join(letter * 9 for letter in "abcdefghijklmnopqrstuvwxyz"[:NAMED_GROUPS])
+    assert str(caught.value) == f"mine has nothing with city=1; known: {expected}"
+
+
+def test_a_sentence_alone_in_its_set_is_not_paired() -> None:
+    dataset = open_dataset("builtin", DatasetOptions(limit=2))
+    lone = replace(dataset, examples=dataset.examples[1:])
+    assert [example.id for example in select(lone, ["paired=no"]).examples] == [lone.examples[0].id]
+    assert select(lone, ["paired=yes"]).examples == lone.examples[1:]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from equipoise import audit
-from equipoise.datasets import open_dataset
+from equipoise.datasets import fresh, open_dataset
 from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.fresh import constructions, load_fresh, population
 from equipoise.datasets.occupations import OCCUPATIONS
@@ -93,8 +93,6 @@ def test_verbs_agree_with_other_pronouns() -> None:
 
 
 def test_more_than_there_are_cannot_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    from equipoise.datasets import fresh
-
     monkeypatch.setattr(fresh, "_pairs", lambda: (("nurse", "driver"),))
     with pytest.raises(DatasetError, match="cannot make 6,000 different sentences"):
         load_fresh(count=12_000)
@@ -126,3 +124,29 @@ def test_more_than_can_be_made_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 def test_half_are_resolvable_and_the_odd_one_too(count: int) -> None:
     kinds = Counter(example.groups["type"] for example in load_fresh(count=count).examples)
     assert kinds == Counter({"type2": 2 * ((count + 1) // 2), "type1": 2 * (count // 2)}) - Counter()
+
+
+def test_roles_become_places_and_the_referent_is_one_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = {"openings": ["{patient} met {agent},"], "agent": [", who ran.", "who sat."], "patient": ["and fell."]}
+    content = {"either": {"openings": ["{first} saw {second}"], "endings": ["there."]}, "scenes": [scene]}
+    monkeypatch.setattr(fresh, "_content", lambda: content)
+    found = [(one.text, one.referent, one.kind) for one in constructions.__wrapped__()]
+    assert found == [
+        ("{first} saw {second} there.", None, "type1"),
+        ("{first} met {second}, who ran.", 1, "type2"),
+        ("{first} met {second}, who sat.", 1, "type2"),
+        ("{first} met {second}, and fell.", 0, "type2"),
+    ]
+    assert [fresh._joined(*parts) for parts in (("a,", ", b"), ("a,", "b"), ("a", ", b"), ("a", "b"))] == [
+        *("a, b", "a, b", "a, b", "a b"),
+    ]
+
+
+def test_every_pair_has_one_of_each_stereotype_in_either_order() -> None:
+    pairs = fresh._pairs.__wrapped__()
+    sides = [(OCCUPATIONS[first].side, OCCUPATIONS[second].side) for first, second in pairs]
+    assert len(set(pairs)) == len(pairs) and set(sides) == {("male", "female"), ("female", "male")}
+    assert {pair[::-1] for pair in pairs} == set(pairs) and pairs[1] == pairs[0][::-1]
+    males = [name for name, known in OCCUPATIONS.items() if known.side == "male"]
+    females = [name for name, known in OCCUPATIONS.items() if known.side == "female"]
+    assert len(pairs) == 2 * len(males) * len(females) and pairs[0] == (males[0], females[0])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.datasets import markers
 from equipoise.datasets.markers import choose, read_markers
 from equipoise.records import DatasetError
 
@@ -178,3 +179,21 @@ def test_attributes_are_chosen_by_name_or_those_with_sides(tmp_path: Path) -> No
         choose(known, ["agee"], crossed=False)
     with pytest.raises(DatasetError, match=r"^unknown attribute 'zzz'; known: body type, age$"):
         choose(known, ["zzz"], crossed=False)
+
+
+def test_the_line_of_a_message_is_the_first_number_after_that_word() -> None:
+    for message, line in (
+        ("Expected '=' (at line 3, column 4)", 3),
+        ("a line of text, line 12", 12),
+        ("a line, and column 4", None),
+        ("", None),
+    ):
+        assert markers._line_in(message) == line
+
+
+def test_the_first_word_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "m.toml"
+    sides = markers.SIDES
+    file.write_text(f'[age]\n{sides[0]} = ["a", "b"]\n{sides[1]} = ["B", "A"]\n')
+    with pytest.raises(DatasetError, match=r"m\.toml:3: duplicate 'B' in \[age\]$"):
+        markers.read_markers(file)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from kept_texts import assert_kept
 
+from equipoise.datasets import neutral as module
 from equipoise.datasets import open_dataset
 from equipoise.datasets.neutral import family, neutralised, row_name
 from equipoise.datasets.occupations import named
@@ -170,3 +173,32 @@ def test_a_dataset_without_an_occupation_is_refused() -> None:
 )
 def test_a_row_is_named_without_its_dataset(id: str, dataset: str, row: str) -> None:
     assert row_name(id, dataset) == row
+
+
+def test_a_capital_is_kept_at_the_beginning_alone() -> None:
+    for text, expected in (
+        (" An engineer ran.", " Someone ran."),
+        ("An engineer ran.", "Someone ran."),
+        ("Then An engineer ran.", "Then someone ran."),
+        ("engineer", "someone"),
+    ):
+        assert module._replaced(text, "engineer", "someone") == expected
+
+
+def test_of_two_longer_names_the_first_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    phrases = [SimpleNamespace(name=name) for name in ("web designer", "fashion designer", "cook")]
+    monkeypatch.setattr(module.occupations, "phrases", lambda text: phrases)
+    assert module._whole("text", "designer") == "web designer" and module._whole("text", "baker") == "baker"
+
+
+def test_a_set_is_left_out_whole() -> None:
+    dataset = open_dataset("builtin", DatasetOptions(limit=2))
+    first, *others = dataset.examples
+    odd = replace(first, candidates=("xx", "yy"))
+    found = module.neutralised(replace(dataset, examples=(odd, *others)), "person")
+    assert {example.set_id for example in found.examples} == {e.set_id for e in others} - {first.set_id}
+    (fault,) = found.faults[len(dataset.faults) :]
+    reason = "has no occupation among its candidates that the neutral word could stand for"
+    assert (fault.where, fault.kind, fault.what, fault.handling) == (
+        *(first.id, "no neutral form", reason, "left out with its set"),
+    )

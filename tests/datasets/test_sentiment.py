@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from equipoise import audit
-from equipoise.datasets import open_dataset
+from equipoise.datasets import open_dataset, sentiment
 from equipoise.datasets.sentiment import MoodSentence, mood_sentences, people, sentiment_faults
 from equipoise.records import Example
 
@@ -126,3 +126,20 @@ def test_moods_begin_alike_and_are_equally_many() -> None:
 
 def test_a_sentence_begins_with_a_capital_whoever_it_is_about() -> None:
     assert MoodSentence("s", "positive", "{person} saw {person}.").about("the cook") == "The cook saw the cook."
+
+
+@pytest.mark.parametrize(
+    ("groups", "fault"),
+    [
+        ({"old": ("a", "b"), "young": ("c", "d")}, False),
+        ({"old": ("a", "b"), "young": ("c",)}, True),
+        ({"old": ("a", "b")}, True),
+    ],
+)
+def test_every_attribute_has_groups_with_lists_of_one_length(
+    groups: dict[str, tuple[str, ...]], fault: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sentiment, "people", lambda: {"age": groups})
+    found = [(one.where, one.kind, one.what, one.handling) for one in sentiment_faults(())]
+    what = "the groups of age have lists of different length"
+    assert found == ([("sentiment.toml", "balance", what, "kept")] if fault else [])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tiny import CHAT, make_tokenizer
 
 from equipoise.datasets.builtin import load_builtin
-from equipoise.records import Message, ModelError, Prompt
+from equipoise.records import Message, ModelError, Prompt, TaskNotPossible
 from equipoise.records.prompts import SPLIT_JOIN
 from equipoise.scoring.encoding import Encoder, Question, neopronouns, split_notes
 
@@ -282,3 +282,40 @@ def test_flags_of_a_question() -> None:
     assert Question.of([(1, 2), (1, 3)], 1, split=False) == Question(((1, 2), (1, 3)), (1, 1), ())
     nested = Question.of([(1, 2), (1, 2, 3)], 1, split=True)
     assert nested.flags == (SPLIT_JOIN, "nested") and nested.nested == ((1,), ())
+
+
+HEADLESS = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+
+
+def test_where_an_answer_begins_in_a_chat() -> None:
+    user, begun = Message("user", "Who?"), Message("assistant", "The")
+    thought = Message("assistant", "<think>hm</think> The")
+    for chat in (HEADLESS, HEADLESS + "{% if add_generation_prompt %}<assistant>{% endif %}"):
+        encoder = Encoder(make_tokenizer(chat=chat))
+        asked = encoder.asked([prompt((user,)), prompt((user, begun)), prompt((user, begun, user, thought))])
+        assert [one.text for one in asked] == [
+            "<user>Who?<assistant>",
+            "<user>Who?<assistant>The",
+            "<user>Who?<assistant>The<user>Who?<assistant><think>hm</think> The",
+        ]
+    with pytest.raises(TaskNotPossible, match=r"^the model has no chat template; use a task without chat, or answer_"):
+        Encoder(PLAIN).asked([prompt((user, thought))])
+
+
+def test_a_template_that_has_its_system_prompt_and_fails_says_why() -> None:
+    picky = (
+        "{% if messages[0].role != 'system' or messages[-1].content == 'odd' %}{{ raise_exception('no') }}{% endif %}"
+    )
+    encoder = Encoder(make_tokenizer(chat=picky + CHAT))
+    with pytest.raises(ModelError, match=r"^the model's chat template fails: TemplateError: no$"):
+        encoder.asked([prompt((Message("system", "Be brief."), Message("user", "odd")))])
+
+
+def test_a_tokenizer_cuts_and_fills_nothing() -> None:
+    tokenizer = make_tokenizer()
+    tokenizer.backend_tokenizer.enable_truncation(2)
+    tokenizer.backend_tokenizer.enable_padding(length=9)
+    assert Encoder(tokenizer).ids(["The nurse told", "The"]) == [
+        list(tokens(PLAIN, "The", " nurse", " told")),
+        list(tokens(PLAIN, "The")),
+    ]

@@ -178,3 +178,9 @@ def test_a_mixture_joins_all_that_members_say() -> None:
     assert math.fsum(joint.token_logprobs[1]) == pytest.approx(math.log((math.exp(-2) + math.exp(-3)) / 2))
     single = mixture("key", [Score("a", ((-1.0,),)), Score("b", ((-2.0,),))])
     assert single.reductions == {}, "one continuation has nothing to agree on"
+
+
+def test_a_member_whose_probabilities_underflow_counts_nothing() -> None:
+    sure, far = [math.log(0.9), math.log(0.1)], [-3000.0, -2999.0]
+    for members in ([sure, far], [far, sure]):
+        assert agreement(np.array(members)) == pytest.approx(1.0)

@@ -152,3 +152,12 @@ def test_who_holds_a_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         hold(tmp_path / "lock")
     lock.release()
     hold(tmp_path / "lock").release()
+
+
+def test_a_second_name_of_a_file_keeps_what_it_had(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(b"one\n")
+    os.link(file, tmp_path / "b")
+    with appended(file) as opened:
+        opened.write(b"two\n")
+    assert file.read_bytes() == b"one\ntwo\n" and (tmp_path / "b").read_bytes() == b"one\n"

@@ -92,3 +92,16 @@ def test_a_model_s_answer_is_that_of_all_continuations_up_to_the_longer_one(tmp_
     assert both.logprobs == pytest.approx(score.logprobs, abs=1e-9)
     plain = Prompt("e", "next-word", "", "The nurse told the", (" nurse", " driver"))
     assert prompt.key("") != plain.key("")
+
+
+def test_of_continuations_in_one_another_each_holds_the_next() -> None:
+    one, two, three, apart_from = (1,), (1, 2), (1, 2, 3), (4, 5)
+    assert nesting([one, two, three]) == ((1,), (2,), ())
+    assert nesting([three, apart_from, two, one]) == ((), (), (0,), (2,))
+    assert nesting([one, (1, 2), (1, 3), (1, 3, 4)]) == ((1, 2), (), (3,), ())
+    assert nesting([one, one]) == nesting([one]) == nesting([]) == nesting([one, apart_from]) == ()
+    limits = apart(ScoreLimits((0.5, 0.2, 0.1), (0.6, 0.3, 0.2)), nesting([one, two, three]))
+    assert limits.low == pytest.approx((0.2, 0.0, 0.1)) and limits.high == pytest.approx((0.4, 0.2, 0.2))
+    assert apart(ScoreLimits((0.1, 0.0), (0.1, 0.5)), nesting([one, two])).low == (0.0, 0.0)
+    assert apart(ScoreLimits((0.1, 0.5), (0.1, 0.5)), nesting([one, two])).high == (0.0, 0.5)
+    assert stops(((0.0,), (0.0, 0.0)), nesting([one, two])) == (pytest.approx(math.log(1e-12)), 0.0)

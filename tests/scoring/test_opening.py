@@ -115,7 +115,19 @@ def test_each_name_is_opened_by_whoever_opens_it(routes: list[Any], tmp_path: Pa
     assert opened("other", server="http://s") == [("open_server", "other", with_server)]
     on_cluster = replace(TIMED, cluster="auto")
     assert opened("a/b", cluster="auto") == [("open_cluster", "a/b", on_cluster, open_engine)]
+    everywhere = replace(on_cluster, device="all")
+    assert opened("a/b", cluster="auto", device="all") == [("open_cluster", "a/b", everywhere, open_engine)]
     assert opened(tmp_path, cluster="auto") == [("open_cluster", str(tmp_path), on_cluster, open_engine)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path.parent)
+        assert opened(tmp_path.name, cluster="auto") == [("open_cluster", str(tmp_path), on_cluster, open_engine)]
+        patch.setattr("equipoise.scoring.huggingface.model.gpus", lambda: ["cuda:7"])
+        assert opened("a/b", device="all") == [("open_huggingface", "a/b", replace(TIMED, device="cuda:7"))]
+        patch.setattr("equipoise.scoring.huggingface.model.gpus", lambda: ["cuda:7", "cuda:8"])
+        all_of_them = replace(TIMED, device="all")
+        assert opened("a/b", device="all") == [
+            ("SeveralDevices", open_engine, "a/b", all_of_them, ["cuda:7", "cuda:8"])
+        ]
     several = replace(TIMED, device="cuda:0,cuda:1")
     assert opened("a/b", device="cuda:0,cuda:1") == [
         ("SeveralDevices", open_engine, "a/b", several, ["cuda:0", "cuda:1"])
@@ -137,7 +149,7 @@ def test_each_name_is_opened_by_whoever_opens_it(routes: list[Any], tmp_path: Pa
 
 def test_models_in_memory(routes: list[Any]) -> None:
     pair = (SimpleNamespace(get_output_embeddings=1), "tokenizer")
-    pipeline = SimpleNamespace(model="m", tokenizer="t")
+    pipeline = SimpleNamespace(model="m", tokenizer="t", get_output_embeddings=1)
     for given, parts in ((pair, pair), (list(pair), pair), (pipeline, ("m", "t"))):
         routes.clear()
         assert open_engine(given, TIMED) == "open_in_memory"
@@ -150,6 +162,9 @@ def test_models_in_memory(routes: list[Any]) -> None:
         sentence = "model must be a name, (model, tokenizer), a transformers pipeline or an engine, not "
         with pytest.raises(ModelError, match=f"^{re.escape(sentence)}{kind}$"):
             open_engine(wrong, TIMED)
+    for half in ({"model": 1}, {"tokenizer": 1}, {"identity": 1, "score": 2}, {"batches": 1, "score": 2}):
+        with pytest.raises(ModelError, match=r"^model must be a name, .* not SimpleNamespace$"):
+            open_engine(SimpleNamespace(**half), TIMED)
     with pytest.raises(ModelError, match=r"^a cluster needs a model by its name or path, not one in memory$"):
         open_engine(engine, replace(TIMED, cluster="auto"))
 
@@ -187,8 +202,9 @@ def test_where_models_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert locate_model("planted:bias=1") == locate_model("planted") == "planted engines need no files"
     (tmp_path / "a.GGUF").write_bytes(b"x" * 2_600_000)
     assert locate_model(f"gguf:{tmp_path}/a.GGUF") == f"{tmp_path}/a.GGUF is a file of 3 MB"
-    with pytest.raises(ModelError, match=r"none\.gguf does not exist$"):
-        locate_model("none.gguf")
+    for spec in ("none.gguf", f"{tmp_path}/none.gguf"):
+        with pytest.raises(ModelError, match=r"^GGUF file .*none\.gguf does not exist$"):
+            locate_model(spec)
     monkeypatch.setenv("HOME", str(tmp_path))
     for spec in (f"{tmp_path}/none", "./none", "../none", "~/none"):
         with pytest.raises(ModelError, match=r"none does not exist$"):

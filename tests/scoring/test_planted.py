@@ -15,6 +15,7 @@ from kept_texts import assert_kept
 
 from equipoise.options import EngineOptions
 from equipoise.records import Example, ModelError, Prompt
+from equipoise.scoring import planted
 from equipoise.scoring.engine import identity_key
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.planted import PlantedEngine, open_planted
@@ -300,6 +301,7 @@ def test_what_every_setting_plants_is_as_it_was_kept() -> None:
         ("wording=-0.1", "planted: mass must be in"),
         ("sentence=-0.1", "planted: mass must be in"),
         ("echo=1", "planted: echo must be in [0, 1)"),
+        ("mass=0,echo=1", "planted: mass must be in (0, 1], and"),
         ("echo=-0.1", "planted: echo must be in [0, 1)"),
         ("bias=x", "planted: bias must be a number, not 'x'"),
         ("bias=", "planted: bias must be a number, not ''"),
@@ -317,3 +319,26 @@ def test_settings_at_their_ends_are_taken() -> None:
     assert open_planted(" mass = 1 ,, echo=0,male=0,noise=0").mass == 1
     assert (open_planted("lead=0.4").strength, open_planted("lead=0.4").bias) == (0, 0)
     assert (open_planted("lead=0.4,bias=2").bias, open_planted("lead:old=0.4").strength) == (2, 2)
+
+
+def test_a_good_answer_is_favoured_in_the_first_sentence_of_a_set() -> None:
+    engine = PlantedEngine(strength=0.0, bias=0.0, favour=1.5, mass=1.0)
+    first = example(gold=None, answerable=False, stereotype=None, good=1)
+    assert probabilities(engine, first)[1] == pytest.approx(sigmoid(1.5))
+    assert probabilities(engine, replace(first, id="b"))[1] == pytest.approx(0.5)
+    assert probabilities(engine, replace(first, id="c", set_id="q", good=0))[0] == pytest.approx(sigmoid(1.5))
+    assert probabilities(engine, replace(first, id="d", set_id="r", good=None))[0] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("lead", [-9.0, 9.0])
+@pytest.mark.parametrize("mass", [0.25, 1.0])
+def test_a_lead_takes_no_more_than_the_mass_of_both(lead: float, mass: float) -> None:
+    found = probabilities(open_planted(f"lead={lead},mass={mass}"), example())
+    assert math.fsum(found) == pytest.approx(mass) and min(found) == pytest.approx((1 - planted.WHOLE) / 2 * mass)
+    assert (found[0] > found[1]) == (lead > 0)
+
+
+def test_settings_after_a_lead_are_read() -> None:
+    engine = open_planted(" lead=0.1 , lead:old=-0.2,mass=0.5,,strength=3")
+    assert (dict(engine.leads), engine.mass, engine.strength, engine.bias) == ({"": 0.1, "old": -0.2}, 0.5, 3.0, 0.0)
+    assert open_planted("lead:old=1,mass=0.5").strength == PlantedEngine().strength

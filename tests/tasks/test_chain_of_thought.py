@@ -28,7 +28,8 @@ from equipoise.records import (
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.scoring.text_store import TextStore
 from equipoise.tasks import ChainOfThought, TaskOptions, open_task
-from equipoise.tasks.chain_of_thought import REASON
+from equipoise.tasks.chain_of_thought import AGAIN, CHOICES, QUESTION, REASON
+from equipoise.tasks.multiple_choice import MultipleChoice
 
 DESIGNER = Example(
     "e1",
@@ -273,3 +274,18 @@ def test_the_first_of_two_faults_is_told() -> None:
         ChainOfThought(answer_turn="x", samples=-1, budget=0)
     with pytest.raises(EquipoiseError, match=r"^samples must not be negative"):
         ChainOfThought(samples=-1, budget=0)
+
+
+def test_what_the_manifest_says_of_reasoning() -> None:
+    plain = ChainOfThought(temperature=0.5, seed=4, budget=9, answer_turn="user").settings
+    assert plain == {"question": QUESTION, "again": AGAIN, "reasoning_tokens": 9, "answer_turn": "user"}
+    drawn = ChainOfThought(samples=3, temperature=0.5, seed=4, budget=9, answer_turn="user").settings
+    assert drawn == {**plain, "samples": 3, "temperature": 0.5, "seed": 4}
+    choices = MultipleChoice()
+    assert ChainOfThought(choices).settings == {
+        **choices.settings,
+        "question": CHOICES,
+        "again": AGAIN,
+        "reasoning_tokens": 128,
+        "answer_turn": "assistant",
+    }

@@ -10,9 +10,9 @@ from tiny import CHAT, make_tokenizer
 
 import equipoise
 from equipoise.datasets import open_dataset
-from equipoise.records import Message, ModelError, Prompt
+from equipoise.records import Message, ModelError, Prompt, Sampling
 from equipoise.scoring.encoding import Encoder
-from equipoise.tasks.chat import in_chat, split_beginning, with_system, without_system
+from equipoise.tasks.chat import COMPLETE, Chat, _ChatWriter, in_chat, split_beginning, with_system, without_system
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,58 @@ def test_a_system_prompt_begins_a_conversation_and_is_taken_off_again() -> None:
 )
 def test_what_is_unfinished_is_cut_off_at_the_last_end(text: str, parts: tuple[str, str]) -> None:
     assert split_beginning(text) == parts
+
+
+class Stub:
+    """A task that keeps what it is given, and asks two prompts: a text, and a chat of its own."""
+
+    name, settings = "stub", {"a": 1}
+
+    def run(self, examples: Any, *, scorer: Any, writer: Any) -> Any:
+        own = (Message("user", "Why?"), Message("assistant", "As"))
+        prompts = [Prompt("e", "stub", "", text, (" x",)) for text in ("Q one? It is", own, "Q two? It was")]
+        return scorer(prompts), writer
+
+
+class Writes:
+    """A writer that reasons, and keeps what it is asked."""
+
+    def __init__(self, *, thinks: bool) -> None:
+        self.thinks, self.asked = thinks, []  # type: ignore[var-annotated]
+
+    def __call__(self, contexts: Any, *given: Any) -> Any:
+        self.asked.append((list(contexts), *given))
+        return {context: f"<think>on {context[-1].content[:5]}</think> so" for context in contexts}
+
+
+def test_a_task_in_a_chat_is_asked_after_the_models_reasoning() -> None:
+    chat = Chat(Stub(), "Be brief.", 77)  # type: ignore[arg-type]
+    assert chat.name == "stub-chat"
+    assert chat.settings == {"a": 1, "chat": True, "system": "Be brief.", "complete": COMPLETE}
+    plain, silent = (
+        Writes(thinks=False),
+        [in_chat(prompt, "Be brief.") for prompt in Stub().run([], scorer=list, writer=0)[0]],
+    )
+    asked, writer = chat.run([], scorer=list, writer=plain)  # type: ignore[arg-type]
+    assert asked == silent and plain.asked == [] and writer.thinks is False
+    thinking = Writes(thinks=True)
+    asked, writer = chat.run([], scorer=list, writer=thinking)  # type: ignore[arg-type]
+    questions = [silent[0].context[:-1], silent[2].context[:-1]]
+    assert thinking.asked == [(questions, 77)] and writer.thinks is True
+    assert asked[1] == silent[1], "a task's own chat stays"
+    for place, question in zip((0, 2), questions, strict=True):
+        begun = f"<think>\non {question[-1].content[:5]}\n</think>\n\n{silent[place].context[-1].content}"
+        assert asked[place].context == (*question, Message("assistant", begun))
+
+
+def test_texts_are_written_in_a_chat_with_its_system_prompt() -> None:
+    inner = Writes(thinks=True)
+    writer = _ChatWriter(inner, "Be brief.")
+    drawn = Sampling(1.0, 3)
+    turns = (Message("user", "Who?"),)
+    texts = writer(["Why?", turns], 5)
+    assert texts == {"Why?": "<think>on Why?</think> so", turns: "<think>on Who?</think> so"}
+    writer(["Why?"], 6, drawn)
+    system = Message("system", "Be brief.")
+    first = ([(system, Message("user", "Why?")), (system, *turns)], 5)
+    assert inner.asked == [first, ([(system, Message("user", "Why?"))], 6, drawn)]

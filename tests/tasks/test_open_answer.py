@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from equipoise.metrics import METRICS
 from equipoise.records import Context, EquipoiseError, Example, Message, Prompt, RunKey, Sampling, Score
 from equipoise.tasks.open_answer import OpenAnswer
 from equipoise.tasks.reading import MEANINGS, meaning_of
+from equipoise.tasks.wording import Wording
 
 PEOPLE = ("nurse", "farmer")
 ANSWERS = {
@@ -183,3 +185,15 @@ def test_a_second_reader_is_asked_whom_the_answer_names_and_kept_apart() -> None
 
 def test_numbers_at_their_ends_are_taken() -> None:
     assert OpenAnswer(samples=0, temperature=1e-9, budget=1).budget == 1
+
+
+def test_what_the_manifest_says_of_open_questions() -> None:
+    chosen = {"questions": [], "answer_tokens": 32, "meanings": list(MEANINGS)}
+    assert OpenAnswer(temperature=0.5, seed=4).settings == {**chosen, "samples": 0}
+    drawn = {"samples": 3, "temperature": 0.5, "seed": 4}
+    assert OpenAnswer(samples=3, temperature=0.5, seed=4).settings == {**chosen, **drawn}
+    own = Wording("{text} Who", "Who", "Who?", "{text} Who?")
+    second = {"second_reader": ["Whom does your answer above name: {names}?", "My answer names the"]}
+    asked = OpenAnswer(questions=("{text} Whom?", own), budget=9, second_reader=True)
+    expected = {**chosen, "questions": ["{text} Whom?", asdict(own)], "answer_tokens": 9, "samples": 0, **second}
+    assert asked.settings == expected

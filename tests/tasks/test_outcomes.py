@@ -14,7 +14,15 @@ from equipoise.runs.tables import outcomes_from_table
 from equipoise.tasks.chain_of_thought import ChainOfThought
 from equipoise.tasks.multiple_choice import MultipleChoice
 from equipoise.tasks.next_word import NextWord
-from equipoise.tasks.outcomes import _letters, _token_probabilities, first_named, flag_notes, gather, outcome_limits
+from equipoise.tasks.outcomes import (
+    _letters,
+    _token_probabilities,
+    first_named,
+    flag_notes,
+    further_options,
+    gather,
+    outcome_limits,
+)
 
 BAKER = Example(
     *("e1", "The baker thanked the pilot because she had waited.", ("baker", "pilot"), 1, True, None),
@@ -161,6 +169,8 @@ def test_notes_count_prompts_and_are_silent_below_a_hundredth() -> None:
         ((" A", " nurse"), ""),
         ((" nurse", " A"), ""),
         ((" A", " 1"), ""),
+        ((" A", " BC"), ""),
+        ((" A", " b"), ""),
     ],
 )
 def test_letters_are_single_capitals_that_differ(continuations: tuple[str, ...], letters: str) -> None:
@@ -208,3 +218,37 @@ def test_limits_of_scores_that_are_known_in_other_ways() -> None:
     assert sums is not None
     np.testing.assert_allclose([sums.low, sums.high], [[[0.625]], [[0.75]]])
     np.testing.assert_allclose([sums.low_with_marker, sums.high_with_marker], [[[1.0]], [[1.0]]])
+
+
+def test_scores_that_are_known_in_two_ways_are_joined() -> None:
+    exact = Score("", ((np.log(0.5),), (np.log(0.25),)))
+    within = replace(exact, limits=ScoreLimits((0.5, 0.125), (0.5, 0.25)))
+    counted = replace(exact, limits=ScoreLimits(counts=(3, 4, 1)))
+    joined = outcome_limits([within, counted], 2)
+    assert joined is not None and joined.counts is None
+    np.testing.assert_allclose([joined.low, joined.high], [[[0.5, 0.125], [0.5, 0.25]], [[0.5, 0.25], [0.5, 0.25]]])
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        ("", ("None of the above",)),
+        ("both-offered", ("None of the above", "Both of them")),
+        ("x,both-offered", ("None of the above", "Both of them")),
+        ("open-answer", ("both", "neither", "refused", "unclear")),
+        ("both-offered,open-answer", ("both", "neither", "refused", "unclear")),
+    ],
+)
+def test_the_options_after_the_candidates(flags: str, options: tuple[str, ...]) -> None:
+    for count in range(len(options) + 2):
+        assert further_options(flags, count) == (options[-count:] if count else ())
+    assert further_options(flags, -1) == ()
+
+
+def test_pmi_refuses_one_score_of_several_that_is_not_known() -> None:
+    task, other = NextWord(token_aggregate="pmi"), replace(BAKER, id="e2", set_id="p2")
+    prompts = [*task.prompts(BAKER), *task.prompts(other)]
+    first, alone, second, last = scored(prompts)
+    exact = [replace(score, limits=None) for score in (first, alone, second)]
+    with pytest.raises(ModelError, match="pmi divides by"):
+        task.outcomes([BAKER, other], prompts, [*exact, last])

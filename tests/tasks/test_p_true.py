@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import equipoise
 from equipoise.datasets import open_dataset
-from equipoise.records import EquipoiseError, Prompt, Score
+from equipoise.records import BOTH_OFFERED, EquipoiseError, Prompt, Score
 from equipoise.run import remeasure
 from equipoise.tasks import TaskOptions, open_task
+from equipoise.tasks.p_true import SelfChecked
 
 QUICK = {"limit": 10, "resamples": 20, "progress": False, "metrics": ["ucerf", "certainty"]}
 
@@ -61,3 +65,21 @@ def test_sentence_pairs_have_no_answer_to_check(tmp_path: Path) -> None:
     pairs = [{"sent_more": "He cooks.", "sent_less": "She cooks.", "y": 1}]
     with pytest.raises(EquipoiseError, match=r"p-true needs a question with an answer; task cloze"):
         equipoise.audit("planted", data=pairs, task="cloze", out=tmp_path, estimators=["p-true"], **QUICK)
+
+
+def test_options_after_the_candidates_are_counted_from_the_last(make_outcomes: Callable[..., Any]) -> None:
+    example = replace(open_dataset("builtin").examples[0], candidates=("the nurse", "the cook"))
+    checked = SelfChecked(open_task("mcq"))
+    for probs, proposed in (
+        ([0.6, 0.3, 0.1], "the nurse"),
+        ([0.3, 0.6, 0.1], "the cook"),
+        ([0.1, 0.3, 0.6], "Both of them"),
+        ([0.1, 0.3, 0.5, 0.1], "None of the above"),
+        ([0.1, 0.3, 0.1, 0.5], "Both of them"),
+    ):
+        outcomes = make_outcomes([{"pair": "p", "probs": probs}])
+        outcomes.flags[0] = BOTH_OFFERED
+        prompt = checked._prompt(example, outcomes, 0)
+        assert f"Proposed Answer: {proposed}\n" in prompt.context
+        assert (prompt.example_id, prompt.task, prompt.variant) == (example.id, "mcq", f"p_true={np.argmax(probs)}")
+        assert prompt.continuations == (" (A)", " (B)")

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kept_texts import assert_kept
 
+from equipoise.tasks import reading
 from equipoise.tasks.reading import MEANINGS, UNCLEAR, meaning_of
 
 HERE = Path(__file__).parent
@@ -156,3 +157,30 @@ def test_short_answers_alone_and_in_pairs_are_read_as_it_was_kept() -> None:
         first: "".join(str(meaning_of(f"{first}. {second}.", people, asked))[0] for second in said) for first in said
     }
     assert_kept("tasks/short-answers", alone, pairs)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "who"),
+    [
+        ("the §0 slept soundly.", "who slept soundly", [0]),
+        ("§1 slept there soundly", "who slept", []),
+        ("§1 slept there", "who slept there now", [1]),
+        ("the §0 slept soundly. fine then.", "who slept soundly", []),
+        ("the §0 slept soundly and §1 too.", "who slept soundly", []),
+        ("the person who slept soundly", "§0 met §1 and §1 slept soundly", [1]),
+        ("the person who slept soundly", "§0 slept soundly and §1 slept soundly", []),
+        ("the person who slept soundly, the §0", "§0 met §1 and §1 slept soundly", []),
+        ("the person who slept", "§0 met §1 and §1 slept", []),
+    ],
+)
+def test_a_person_may_be_described_in_the_words_of_what_was_asked(text: str, asked: str, who: list[int]) -> None:
+    assert [claim.who for claim in reading._described(text, asked)] == who
+
+
+def test_a_person_who_is_another_one_says_nothing_whatever_follows() -> None:
+    for clause, who in (
+        ("the §0 is the §1, that is §0 and §1", [UNCLEAR]),
+        ("the §0 is the §0, that is §0 and §1", ["both"]),
+        ("that is §0 or §1", ["neither"]),
+    ):
+        assert [claim.who for claim in reading._clause_claims(clause, is_cut=False)] == who

@@ -173,6 +173,11 @@ def test_parts_of_a_variant_are_sorted_and_empty_ones_left_out() -> None:
 
 MORE = [
     (TWO.replace('name = "a"', 'name = ""'), ", wording 1: name is missing"),
+    (TWO.replace('name = "a"', ""), ", wording 1: name is missing"),
+    (
+        TWO.replace('name = "a"', 'name = "a,b"').replace('choice = "{text} Here {pronoun} is"', ""),
+        ", wording 1: choice is missing",
+    ),
     (TWO.replace('choice = "{text} And {pronoun} means"', "choice = 3"), ", wording 2: every key must be text"),
     ("wording = [1, 2]", ", wording 1: every key must be text"),
     (TWO[: TWO.rindex("[[wording]]")], " needs at least two tables [[wording]]"),

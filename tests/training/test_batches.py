@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -101,3 +102,14 @@ def test_a_chat_is_asked_in_the_template() -> None:
     assert tokenizer.convert_tokens_to_ids("<|user|>") in chat
     assert tokenizer.convert_tokens_to_ids("<|user|>") not in plain
     assert len(Questions(tokenizer, bos="always").batch(sets)["tokens"].flatten()) == len(plain) + 1
+
+
+def test_the_model_keeps_no_cache_and_its_head_sees_the_asked_places_alone(tiny_folder: Path) -> None:
+    model, tokenizer = load_for_training(str(tiny_folder), device="cpu")
+    batch = Questions(tokenizer).batch(sets_of(grammar_dataset(resolvable=2, ambiguous=1))[:2])
+    seen: list[Any] = []
+    model.register_forward_pre_hook(lambda _, args, named: seen.append((args, named["use_cache"])), with_kwargs=True)
+    model.get_output_embeddings().register_forward_hook(lambda _, given, out: seen.append(given[0].shape[:-1]))
+    candidate_logprobs(model, batch)
+    assert seen == [((), False), (1, len(batch["sources"]))]
+    assert not model.get_output_embeddings()._forward_pre_hooks, "the head is left as it was"

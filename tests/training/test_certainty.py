@@ -48,3 +48,11 @@ def test_each_certainty_is_that_of_its_formula() -> None:
         assert certainty(probs.log() - 3, estimator=name).tolist() == pytest.approx(values.tolist(), abs=1e-6), name
     with pytest.raises(EquipoiseError, match=r"^estimator 'luck' is not one of perplexity, entropy, renyi, fisher-rao"):
         certainty(probs.log(), estimator="luck")
+
+
+@pytest.mark.parametrize("estimator", CERTAINTIES)
+def test_rows_may_be_in_tables(estimator: str) -> None:
+    values = torch.log_softmax(torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(3)), dim=-1)
+    rows = certainty(values.reshape(10, 4), estimator=estimator)
+    assert torch.allclose(certainty(values, estimator=estimator), rows.reshape(2, 5))
+    assert torch.allclose(length(values), length(values.reshape(10, 4)).reshape(2, 5))

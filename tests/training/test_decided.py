@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from kept_texts import assert_kept
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.pronouns import gender_of
+from equipoise.training import decided
 from equipoise.training.decided import KINDS, decided_sets
 from equipoise.training.training_sets import open_training_sets, split_sets
 
@@ -63,3 +66,18 @@ def test_no_set_is_drawn_twice_and_each_is_as_it_was_kept() -> None:
     shown = [[(m.text, m.candidates, m.gold, dict(m.groups), m.cluster_id) for m in members] for members in sets]
     assert_kept("training/decided", shown[:48])
     assert decided_sets(count=0) == []
+
+
+def test_a_sentence_that_was_drawn_before_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = iter([("a", "x"), ("b", "x"), ("a", "y"), ("a", "x"), ("c", "x")])
+    asked: list[tuple[str, str]] = []
+
+    def drawn(kind: str, name: str, rng: object) -> Any:
+        asked.append((kind, name))
+        return [SimpleNamespace(text=text) for text in next(texts)]
+
+    monkeypatch.setattr(decided, "_drawn", drawn)
+    found: Any = decided_sets(count=3)
+    assert [[member.text for member in members] for members in found] == [["a", "x"], ["b", "x"], ["c", "x"]]
+    numbers = [0, 1, 2, 2, 2]
+    assert asked == [(kind, f"decided-{number:04}") for kind, number in zip(decided.KINDS, numbers, strict=False)]

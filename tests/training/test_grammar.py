@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from kept_texts import assert_kept
@@ -118,3 +119,19 @@ def test_only_answerable_sentences_of_two_people_with_a_counterpart_are_marked()
     assert len(marked) == 4, "sets without two sentences that can be marked are left out"
     assert all(member.answerable for members in marked for member in members)
     assert len(marker_sets(dataset, count=2)) == 2 and marker_sets(dataset, seed=1) != marker_sets(dataset, seed=2)
+
+
+def test_a_sentence_that_cannot_be_marked_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = grammar_dataset(seed=4, resolvable=4, ambiguous=0)
+    every = marker_sets(dataset, count=99)
+    real, odd = grammar.augment, dataset.examples[0].set_id
+
+    def augmented(example: Any, how: Any) -> Any:
+        if example.set_id == odd:
+            raise DatasetError("names no candidate")
+        return real(example, how)
+
+    monkeypatch.setattr(grammar, "augment", augmented)
+    kept = marker_sets(dataset, count=99)
+    assert kept == [members for members in every if not members[0].id.startswith(dataset.examples[0].id)]
+    assert len(kept) == len(every) - 1 > 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -117,3 +119,32 @@ def test_the_leash_is_the_divergence_from_the_base_at_every_token() -> None:
     (gradient,) = torch.autograd.grad(loss, model.moved)
     assert gradient[0].abs().max() > 0 and gradient[4].abs().max() == 0, "token 4 is not in the text"
     assert float(leash_loss(model, Reference(model, model), tokens).detach()) == pytest.approx(0, abs=1e-6)
+
+
+class Half(torch.nn.Module):
+    """A model whose logits are in half precision."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(7, 7, generator=torch.Generator().manual_seed(seed)))
+        self.asked: list[object] = []
+
+    def forward(self, input_ids: torch.Tensor, use_cache: bool = True) -> object:
+        self.asked.append(use_cache)
+        return SimpleNamespace(logits=self.weight[input_ids].bfloat16())
+
+
+def test_divergence_and_perplexity_are_computed_in_single_precision() -> None:
+    tuned, base, ids = Half(1), Half(2), torch.arange(10).reshape(2, 5) % 7
+    found = leash_loss(tuned, SimpleNamespace(model=lambda: nullcontext(base)), ids)  # type: ignore[arg-type]
+    p, q = (torch.log_softmax(model.weight[ids].bfloat16().double(), dim=-1) for model in (base, tuned))
+    expected = torch.nn.functional.kl_div(q, p, log_target=True, reduction="sum") / ids.numel()
+    assert found.dtype == torch.float32 and float(found.detach()) == pytest.approx(float(expected.detach()), rel=1e-5)
+    text = object.__new__(NeutralText)
+    object.__setattr__(text, "rows", ids)
+    lost = -torch.log_softmax(tuned.weight[ids[:, :-1]].bfloat16().double(), dim=-1).gather(2, ids[:, 1:, None])
+    for rows in (1, 2, 16):
+        assert text.perplexity(tuned, rows=rows) == pytest.approx(float(lost.mean().exp()), rel=1e-5)
+    assert not any(tuned.asked + base.asked), "nothing is kept for tokens that do not come"
+    assert text.batch(0, size=3).tolist() == [ids[0].tolist(), ids[1].tolist(), ids[0].tolist()]
+    assert text.batch(1, size=3).tolist() == [ids[1].tolist(), ids[0].tolist(), ids[1].tolist()]

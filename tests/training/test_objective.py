@@ -8,7 +8,7 @@ import torch
 
 from equipoise.metrics import fairness
 from equipoise.records import EquipoiseError
-from equipoise.training import ucerf_loss, ucerf_values
+from equipoise.training import objective, ucerf_loss, ucerf_values
 from equipoise.training.certainty import CERTAINTIES, certainty
 from equipoise.uncertainty import ESTIMATORS, renormalise
 
@@ -152,3 +152,49 @@ FAULTS = [
 def test_bad_input_is_one_clear_sentence(arguments, choices, sentence: str) -> None:
     with pytest.raises(EquipoiseError, match=sentence):
         ucerf_loss(*arguments, **choices)
+
+
+FINE = (torch.zeros(2, 3), torch.tensor([0, -1]), torch.tensor([0, 0]))
+INTEGERS = "must hold 2 integers, one for each row of logprobs"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({0: torch.zeros(3)}, "logprobs must be a floating-point table (n, k), not of shape (3,)"),
+        ({0: torch.zeros(2, 3).long()}, "logprobs must be a floating-point table (n, k), not of shape (2, 3)"),
+        ({0: torch.zeros(0, 1)}, "the batch is empty; the loss of no sets is undefined"),
+        ({0: torch.zeros(2, 1)}, "logprobs needs at least two candidates in each row, not 1"),
+        ({1: torch.tensor([0]), 2: torch.tensor([0])}, f"gold {INTEGERS}"),
+        ({1: torch.tensor([0.0, 1.0])}, f"gold {INTEGERS}"),
+        ({1: torch.tensor([True, False])}, f"gold {INTEGERS}"),
+        ({2: torch.tensor([[0, 0]])}, f"sets {INTEGERS}"),
+        ({1: torch.tensor([2, 3])}, "gold[1] is 3; it must be a candidate from 0 to 2, or -1"),
+        ({1: torch.tensor([-2, 3])}, "gold[0] is -2; it must be a candidate from 0 to 2, or -1"),
+        (
+            {0: torch.full((2, 3), torch.nan), 1: torch.tensor([0, 3])},
+            "gold[1] is 3; it must be a candidate from 0 to 2, or -1",
+        ),
+        ({0: torch.tensor([[0.0, 0, 0], [0, -torch.inf, torch.nan]])}, "logprobs[1, 1] is -inf; it must be finite"),
+    ],
+)
+def test_the_first_fault_of_a_batch_is_told(changes: dict[int, torch.Tensor], sentence: str) -> None:
+    given = [changes.get(place, fine) for place, fine in enumerate(FINE)]
+    objective._check_batch(*FINE)
+    with pytest.raises(objective.TrainingError) as caught:
+        objective._check_batch(*given)
+    assert str(caught.value) == sentence
+
+
+def test_choices_that_are_none_are_told_with_those_there_are() -> None:
+    parities, disparities = ", ".join(objective.PARITIES), ", ".join(objective.DISPARITIES)
+    for choices, sentence in (
+        ((-0.1, "x", "x"), "temperature must be a number of at least 0, not -0.1"),
+        ((float("inf"), "both", "mean"), "temperature must be a number of at least 0, not inf"),
+        ((float("nan"), "both", "mean"), "temperature must be a number of at least 0, not nan"),
+        ((0.0, "x", "y"), f"parity 'x' is not one of {parities}"),
+        ((0.0, next(iter(objective.PARITIES)), "y"), f"disparity 'y' is not one of {disparities}"),
+    ):
+        with pytest.raises(objective.TrainingError) as caught:
+            objective._check_choices(*choices)
+        assert str(caught.value) == sentence

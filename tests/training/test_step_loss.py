@@ -16,7 +16,7 @@ from tiny import make_tokenizer
 
 from equipoise.training import Limits, Plan, Questions, TrainingSet, candidate_logprobs, open_training_sets
 from equipoise.training.leash import NeutralText, Reference, neutral_paragraphs
-from equipoise.training.step_loss import StepLoss, _one_of_each
+from equipoise.training.step_loss import StepLoss, _one_of_each, _some
 from equipoise.training.trained_model import load_for_training, prepare
 from equipoise.training.tuning import TuneRun
 from equipoise.training.validation import Validator
@@ -181,3 +181,12 @@ def test_one_of_each_takes_every_member_in_turn() -> None:
     sets = np.array([0, 0, 1, 1, 1, 2])
     seen = {tuple(_one_of_each(sets, np.random.default_rng(seed))) for seed in range(60)}
     assert seen == {(a, b, 5) for a in (0, 1) for b in (2, 3, 4)}
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_some_of_a_pool_are_different_and_no_more_than_there_are(count: int) -> None:
+    for size in range(4):
+        pool: Any = list("abc")[:size]
+        for seed in range(10):
+            drawn: Any = _some(pool, count, np.random.default_rng(seed))
+            assert len(drawn) == len(set(drawn)) == min(count, size) and set(drawn) <= set(pool)

@@ -139,6 +139,12 @@ def test_a_template_is_the_sentence_without_people_markers_and_pronoun() -> None
     assert template_of(male) == template_of(female) and "#" in template_of(male)
 
 
+def test_names_with_marks_are_blanked_as_they_are_written() -> None:
+    example = grammar_dataset(seed=1, resolvable=1, ambiguous=0).examples[0]
+    odd = replace(example, text="The cook (sous) met a C+ and he left. cook sous", candidates=("cook (sous)", "C+"))
+    assert "#" in template_of(odd) and "(sous)" not in template_of(odd) and template_of(odd).endswith("cook sous")
+
+
 def test_sets_of_an_evaluation_are_left_out_by_sentence_and_by_template() -> None:
     sets = few_sets()[:4]
     assert without(sets, set()) == list(sets)

@@ -190,3 +190,12 @@ def test_every_sentence_of_every_set_is_hashed_once(begun: TuneFolder) -> None:
     begun.write_trained_on([*sets, sets[0]])
     expected = sorted({sentence_hash(member) for item in sets for member in item.members})
     assert (begun.path / "trained_on.txt").read_text().splitlines() == expected
+
+
+def test_files_are_written_as_people_read_them(begun: TuneFolder) -> None:
+    begun.write_json("a.json", {"b": [1], "a": "x"})
+    assert (begun.path / "a.json").read_text() == '{\n  "b": [\n    1\n  ],\n  "a": "x"\n}\n'
+    begun.write_rows("a.csv", [{"b": 1, "a": 2}, {"a": 3, "b": 4}])
+    assert (begun.path / "a.csv").read_text().split() == ["b,a", "1,2", "4,3"]
+    begun.write_rows("b.csv", [])
+    assert (begun.path / "b.csv").read_text().strip() == ""

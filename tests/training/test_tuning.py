@@ -369,3 +369,13 @@ def test_what_tuning_passes_on_and_writes(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "out" / "training" / "checkpoint.pt").write_text("left by a kill")
     assert repr(tune("m", out=tmp_path / "out", **choices)) == repr(result) and len(opened) == 4
     assert not (tmp_path / "out" / "training" / "checkpoint.pt").exists()
+
+
+def test_names_of_the_package_are_loaded_when_they_are_asked_for() -> None:
+    from equipoise import training
+
+    assert dir(training) == sorted(training._MODULES) and "tune" in dir(training)
+    for name, module in training._MODULES.items():
+        assert getattr(training, name).__module__.endswith(module.strip("."))
+    with pytest.raises(AttributeError, match=r"^module 'equipoise\.training' has no attribute 'tunes'$"):
+        training.tunes  # noqa: B018

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from equipoise.training.grammar import grammar_dataset
 from equipoise.training.leash import NeutralText, Reference
 from equipoise.training.trained_model import load_for_training
 from equipoise.training.training_sets import outside_sets, sets_of
-from equipoise.training.validation import Outside, Validation, Validator, _batches, _flipped, _mean
+from equipoise.training.validation import Outside, Validation, Validator, _batches, _fell, _flipped, _mean
 
 BEFORE = Validation(
     loss=1, accuracy=0.8, ucerf=0.9, signed=0.9, flips=0.1, flips_unanswerable=0.1, certainty=0.4, mass=0.9, first=0.5,
@@ -257,3 +258,24 @@ def test_a_mean_is_over_the_rows_of_all_parts_that_have_any() -> None:
     assert _mean(parts, "a") == 4  # type: ignore[arg-type]
     assert _mean(parts, "c") != _mean(parts, "c")  # type: ignore[arg-type]
     assert _mean([{"a": pd.Series([], dtype=float).to_numpy()}], "a") != 0
+
+
+def test_a_fall_of_exactly_the_limit_passes() -> None:
+    assert not _fell(0.05 + 1e-9, 0.0, 0.05) and _fell(0.05 + 1.1e-9, 0.0, 0.05) and not _fell(0.0, 0.5, 0.05)
+
+
+def test_a_quarter_of_the_sets_may_be_decided_by_the_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(module, "_batches", lambda sets, questions: asked.append(len(sets)) or [])
+    Validator(few_sets(), questions(), neutral(), Plan(validation_sets=12))
+    assert asked == [12, 3, 0]
+
+
+def test_sets_without_answers_have_a_loss_and_no_accuracy(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    sets = [item for item in few_sets() if not item.answerable]
+    plan = Plan(weight=2.0, decided=0)
+    found = Validator(sets, questions(), neutral(), plan).run(Bigram(len(make_tokenizer())))
+    assert math.isfinite(found.loss) and math.isnan(found.accuracy) and math.isnan(found.accuracy_change_low)
+    answered = Validator([item for item in few_sets() if item.answerable], questions(), neutral(), plan)
+    assert math.isfinite(answered.run(Bigram(len(make_tokenizer()))).loss)

@@ -254,6 +254,8 @@ def _open_path(path: Path, options: DatasetOptions) -> Dataset:
     if is_stereoset(path) and not columns:
         _only_he_and_she(str(path), pronouns)
         return load_stereoset(path)
+    if (path / WINOGENDER_SENTENCES).is_file() and not columns:
+        return load_winogender(path, pronouns=pronouns)
     # Read once: a table may have a million rows.
     table = read_rows(path) if path.is_file() and path.suffix.lower() in (*READERS, *OTHER_SHEETS) else None
     if table is not None and is_discrim_eval(table.columns) and not columns:
@@ -261,8 +263,6 @@ def _open_path(path: Path, options: DatasetOptions) -> Dataset:
     if table is not None and is_pair_table(table.columns, columns):
         _only_he_and_she(str(path), pronouns)
         return load_sentence_pairs(table, columns)
-    if (path / WINOGENDER_SENTENCES).is_file() and not columns:
-        return load_winogender(path, pronouns=pronouns)
     if table is not None and (columns or not _is_synthbias_csv(path, table)):
         return load_table(table, columns, pronouns=pronouns)
     if columns:

@@ -202,7 +202,7 @@ def _row(where: str, cells: Mapping[str, Any]) -> BbqRow:
 def _one_of(name: str, cells: Mapping[str, Any], known: Mapping[str, str]) -> str:
     if cells.get(name) not in known:
         raise DatasetError(f"{name} {cells.get(name)!r} is not {' or '.join(known)}")
-    return known[str(cells[name])]
+    return known[cells[name]]
 
 
 def _text(name: str, cells: Mapping[str, Any]) -> str:

@@ -143,9 +143,10 @@ def _is_taken(group: str) -> bool:
 
 def _check_name(name: str) -> None:
     group = _GROUP.fullmatch(name)
-    if group and _is_taken(group[1]):
-        raise DatasetError(f"group:{group[1]} is a name that Equipoise uses itself; choose another one")
-    if not group and name not in ALIASES and not re.fullmatch(r"candidate_[1-9]", name):
+    if group:
+        if _is_taken(group[1]):
+            raise DatasetError(f"group:{group[1]} is a name that Equipoise uses itself; choose another one")
+    elif name not in ALIASES and not re.fullmatch(r"candidate_[1-9]", name):
         known = ", ".join([*ALIASES, "candidate_1, candidate_2, …", "group:NAME"])
         raise DatasetError(f"{name!r} is not a known column; known: {known}")
 

@@ -29,10 +29,9 @@ class Described:
 
     def values(self, key: str) -> Sequence[str]:
         """Return the values of a key: those of `candidate` are all candidates, those of a group at most one."""
-        if key == CANDIDATE and CANDIDATE not in self.groups:
-            return self.candidates
-        if key == PAIRED and PAIRED not in self.groups:
-            return ["yes" if self.paired else "no"]
+        ours = {CANDIDATE: self.candidates, PAIRED: ["yes" if self.paired else "no"]}
+        if key in ours and key not in self.groups:
+            return ours[key]
         return [self.groups[key]] if self.groups.get(key) else []
 
 

@@ -114,9 +114,10 @@ class _Reader:
         if unknown:
             raise self._error(name, unknown[0], f"{unknown[0]!r} is not one of {', '.join(_KEYS)}")
         sides = {side: self._words(name, side, fields[side]) for side in (*SIDES, NEUTRAL) if side in fields}
-        if NEUTRAL in sides and len(sides) > 1:
-            raise self._error(name, NEUTRAL, f"[{name}] has neutral words and sides; it can have one or the other")
-        if NEUTRAL not in sides and set(sides) != set(SIDES):
+        if NEUTRAL in sides:
+            if len(sides) > 1:
+                raise self._error(name, NEUTRAL, f"[{name}] has neutral words and sides; it can have one or the other")
+        elif set(sides) != set(SIDES):
             missing = next(side for side in SIDES if side not in sides)
             raise self._error(name, None, f"[{name}] has no {missing} words")
         a, an = (self._words(name, key, fields.get(key, [])) for key in ("a", "an"))

@@ -42,8 +42,11 @@ def _names(sentence: str) -> Iterator[tuple[int, str]]:
 
 
 def _joined(sentence: str, run: Sequence[re.Match[str]]) -> Iterator[tuple[int, str]]:
-    if run and not (len(run) == 1 and run[0][0].lower() in _TITLES):
-        yield run[0].start(), sentence[run[0].start() : run[-1].end()]
+    if not run:
+        return
+    first, *others = run
+    if others or first[0].lower() not in _TITLES:
+        yield first.start(), sentence[first.start() : run[-1].end()]
 
 
 def _begins(sentence: str, word: re.Match[str]) -> bool:

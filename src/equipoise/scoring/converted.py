@@ -20,7 +20,7 @@ LARGER = 10
 
 def converted(folder: Path, gguf: Callable[[], Path]) -> Path:
     """Return the folder with a dequantised model, made on first use and again when a file in it has changed."""
-    with ThreadPoolExecutor(1) as reader:  # the weights are read while torch is imported
+    with ThreadPoolExecutor() as reader:  # the weights are read while torch is imported
         intact = reader.submit(is_intact, folder)
         from .huggingface.loading import dequantise
     if not intact.result():

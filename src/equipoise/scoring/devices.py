@@ -52,9 +52,10 @@ class SeveralDevices(EngineElsewhere):
         """Start the processes, and return what one of them says of its engine."""
         opener, spec, options = self._recipe
         first, *others = (replace(options, device=device) for device in self._devices)
-        self._workers.append(_Worker(opener, spec, first))
+        worker = _Worker(opener, spec, first)
+        self._workers.append(worker)
         # What the first process downloads, the others find in the cache; what is on this disk they all load at once.
-        about = None if Path(spec).exists() else self._workers[0].receive()
+        about = None if Path(spec).exists() else worker.receive()
         self._workers += [_Worker(opener, spec, other) for other in others]
         answers = [worker.receive() for worker in (self._workers if about is None else self._workers[1:])]
         return dict(about or answers[0])

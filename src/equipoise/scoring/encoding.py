@@ -169,13 +169,13 @@ class Encoder:
     def _text(self, context: Context) -> tuple[str, tuple[int, ...]]:
         if isinstance(context, str):
             return context, self._front
-        return self._chat(context), ()
-
-    def _chat(self, messages: Sequence[Message]) -> str:
         if not self._template:
             raise TaskNotPossible(
                 "the model has no chat template; use a task without chat, or answer_turn plain for a chain of thought"
             )
+        return self._chat(context), ()
+
+    def _chat(self, messages: Sequence[Message]) -> str:
         if has_thought(messages):
             return continued(self._chat(messages[:-1]), messages[-1].content)
         end = end_of(messages)

@@ -70,8 +70,9 @@ def damage_note(path: Path, parts: int, kept: str) -> str:
 def _cut_out(path: Path, damaged: Sequence[tuple[int, int]], *, size: int) -> None:
     """Remove these byte ranges from the file: in place at its end, by a new file elsewhere."""
     unlinked(path)
-    if len(damaged) == 1 and damaged[0][1] == size:
-        os.truncate(path, damaged[0][0])
+    (start, stop), *others = damaged
+    if not others and stop == size:
+        os.truncate(path, start)
         return
     starts, stops = zip(*damaged, strict=True)
     with written(path) as part, open(path, "rb") as old, open(part, "wb") as new:

@@ -20,12 +20,9 @@ SMALLEST = 1e-12
 
 def nesting(sequences: Sequence[Sequence[int]]) -> Nesting:
     """Return which continuations begin which, by their token ids; () where none begins another."""
-    lengths = [len(ids) for ids in sequences]
-    if len(sequences) < 2 or min(lengths) == max(lengths):
-        return ()
     begun = [
-        [place for place, ids in enumerate(sequences) if len(ids) > length and ids[:length] == sequence]
-        for sequence, length in zip(sequences, lengths, strict=True)
+        [place for place, ids in enumerate(sequences) if len(ids) > len(ours) and ids[: len(ours)] == ours]
+        for ours in sequences
     ]
     if not any(begun):
         return ()

@@ -64,10 +64,8 @@ def thinks(spec: str, options: EngineOptions) -> bool | None:
 
 
 def _open_named(spec: str, options: EngineOptions) -> Engine:
-    if options.server:
-        return _open_server(spec, options)
-    if options.cluster:
-        return _open_on_cluster(spec, options)
+    if options.server or options.cluster:
+        return (_open_server if options.server else _open_on_cluster)(spec, options)
     if not spec.startswith("planted") and ("," in options.device or options.device == "all"):
         return _open_on_several(spec, options)
     scheme, rest = _scheme_of(spec)
@@ -102,11 +100,12 @@ def _open_on_several(spec: str, options: EngineOptions) -> Engine:
     from .devices import SeveralDevices, named_devices
 
     names = named_devices(options.device)
-    if len(names) == 1:
-        return _open_named(spec, replace(options, device=names[0]))
     if not all(names):
         raise ModelError(f"device {options.device!r} has an empty name in it")
-    return SeveralDevices(open_engine, spec, options, names)
+    first, *others = names
+    if others:
+        return SeveralDevices(open_engine, spec, options, names)
+    return _open_named(spec, replace(options, device=first))
 
 
 def _scheme_of(spec: str) -> tuple[str, str]:
@@ -114,11 +113,8 @@ def _scheme_of(spec: str) -> tuple[str, str]:
     scheme, separator, rest = spec.partition(":")
     if separator and (scheme in SCHEMES or ("/" not in scheme and len(scheme) > 1)):
         return scheme, rest
-    if spec in ("", DEFAULT_MODEL):
-        return "default", spec
-    if spec == "planted":
-        return "planted", ""
-    return ("gguf" if spec.lower().endswith(".gguf") else "hf"), spec
+    named = {"": ("default", ""), DEFAULT_MODEL: ("default", DEFAULT_MODEL), "planted": ("planted", "")}
+    return named.get(spec) or ("gguf" if spec.lower().endswith(".gguf") else "hf", spec)
 
 
 def _open_default(_: str, options: EngineOptions) -> Engine:
@@ -179,11 +175,12 @@ SCHEMES = {
 
 def locate_model(spec: str) -> str:
     """Return where the model is, in words; ModelError says why it cannot be opened from here."""
-    if spec.partition(":")[0] == "planted":
-        return "planted engines need no files"
-    path = Path(spec.removeprefix("hf:").removeprefix("gguf:")).expanduser()
     if spec in ("", DEFAULT_MODEL, "default:"):
         return _locate_default()
+    scheme, _, _ = spec.partition(":")
+    if scheme == "planted":
+        return "planted engines need no files"
+    path = Path(spec.removeprefix("hf:").removeprefix("gguf:")).expanduser()
     if path.suffix.lower() == ".gguf":
         if path.is_file():
             return f"{path} is a file of {path.stat().st_size / 1e6:,.0f} MB"

@@ -204,11 +204,11 @@ def open_planted(settings: str) -> PlantedEngine:
         kind, _, key = name.partition(":")
         if kind == LEAD:
             leads[key] = _number(name, value)
-        elif name in known:
-            values[name] = _number(name, value)
-        else:
+            continue
+        if name not in known:
             listed = ", ".join([*known, LEAD, f"{LEAD}:NAME"])
             raise ModelError(f"planted: unknown setting {name!r}; the settings are: {listed}")
+        values[name] = _number(name, value)
     if "" in leads:
         values = {"strength": 0.0, "bias": 0.0, **values}
     return PlantedEngine(**values, leads=leads)

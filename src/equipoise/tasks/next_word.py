@@ -155,10 +155,9 @@ def _logprobs_with_marker(examples: Sequence[Example], logprobs: Floats, scores:
     places: list[int] = []
     further: list[float] = []
     for row, (example, form, score) in enumerate(zip(examples, forms, scores, strict=True)):
-        if form:
-            rows += [row] * len(form)
-            places += form
-            further += score.logprobs[len(example.candidates) :]
+        rows += [row] * len(form)
+        places += form
+        further += score.logprobs[len(example.candidates) :]
     # "nurse" and "young nurse" exclude each other as the next words: their probabilities add up.
     marked = rows, places
     total[marked] = np.logaddexp(total[marked], further)

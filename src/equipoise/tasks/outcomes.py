@@ -175,8 +175,8 @@ def _ends(scores: Sequence[Score], places: Sequence[Places]) -> tuple[Floats, Fl
     low, high = [], []
     for score, candidates in zip(scores, places, strict=True):
         exact = [min(1.0, math.exp(value)) for value in score.logprobs]
-        known = score.limits is not None and score.limits.low
-        ends = (score.limits.low, score.limits.high) if known and score.limits else (exact, exact)
+        limits = score.limits
+        ends = (limits.low, limits.high) if limits is not None and limits.low else (exact, exact)
         low.append([min(1.0, math.fsum(ends[0][place] for place in named)) for named in candidates])
         high.append([min(1.0, math.fsum(ends[1][place] for place in named)) for named in candidates])
     return np.array(low), np.array(high)

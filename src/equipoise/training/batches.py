@@ -91,7 +91,7 @@ def _cells(row: int, example: Example) -> list[int]:
 def candidate_logprobs(model: Any, batch: Mapping[str, Tensor]) -> Tensor:
     """Return the raw log-probability of every candidate as (n, k), in float32, with gradients to the model."""
     device = next(model.parameters()).device
-    work = {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
+    work = {name: tensor.to(device) for name, tensor in batch.items()}
     dtype = next(model.parameters()).dtype
     if torch.is_autocast_enabled(device.type):
         dtype = torch.get_autocast_dtype(device.type)
@@ -120,8 +120,8 @@ def _logits(model: Any, sources: Tensor, **inputs: Any) -> Tensor:
     head = model.get_output_embeddings()
 
     def select(_: Any, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        hidden = arguments[0]
-        return (hidden.reshape(-1, hidden.shape[-1])[sources].unsqueeze(0), *arguments[1:])
+        hidden, *others = arguments
+        return (hidden.reshape(-1, hidden.shape[-1])[sources].unsqueeze(0), *others)
 
     hook = head.register_forward_pre_hook(select)
     try:

@@ -50,19 +50,24 @@ class TrainingSet:
             raise TrainingError(f"set {self.id} has members with different candidates")
 
     @property
+    def _first(self) -> Example:
+        first, *_ = self.members
+        return first
+
+    @property
     def answerable(self) -> bool:
         """Whether the sentences have a right answer."""
-        return self.members[0].answerable
+        return self._first.answerable
 
     @property
     def decided(self) -> bool:
         """Whether the group word decides the answer, so that members must not be treated alike."""
-        return self.members[0].groups.get("type") == DECIDED
+        return self._first.groups.get("type") == DECIDED
 
     @property
     def candidates(self) -> tuple[str, ...]:
         """The candidates, which are the same for all members."""
-        return self.members[0].candidates
+        return self._first.candidates
 
 
 @dataclass(frozen=True)
@@ -182,7 +187,7 @@ def _uses(sets: Iterable[TrainingSet], seed: int, validation: float, test: float
     uses: dict[str, str] = {}
     for answerable, decided in ((True, False), (False, False), (True, True)):
         names = {s.template for s in sets if (s.answerable, s.decided) == (answerable, decided)} - set(uses)
-        for rank, name in enumerate(sorted(names, key=lambda name: _share(f"{seed} {name}"))):
+        for rank, name in enumerate(sorted(names, key=lambda name: _shuffled(f"{seed} {name}"))):
             place = rank / len(names)
             uses[name] = "validation" if place < validation else "templates" if place < validation + test else "train"
     return uses
@@ -193,13 +198,13 @@ def held_out_occupations(*, seed: int = 0, per_side: int = 4) -> tuple[str, ...]
     names = []
     for side in ("male", "female"):
         known = [name.lower() for name, occupation in OCCUPATIONS.items() if occupation.side == side]
-        names += sorted(known, key=lambda name: _share(f"{seed} {name}"))[:per_side]
+        names += sorted(known, key=lambda name: _shuffled(f"{seed} {name}"))[:per_side]
     return tuple(names)
 
 
-def _share(text: str) -> float:
-    """Return a number in [0, 1) that depends on the text alone."""
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
+def _shuffled(text: str) -> str:
+    """Return what a text is sorted by, so that the order is random and depends on the texts alone."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def outside_sets(count: int = 0) -> list[TrainingSet]:

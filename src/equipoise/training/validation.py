@@ -199,7 +199,7 @@ class Validator:
 
     def _changes(self, part: str, batches: Sequence[Batch], asked: Sequence[torch.Tensor]) -> dict[str, float]:
         """Return the interval of the change of accuracy from the base's, set by set; nothing without a base."""
-        if self._reference is None or not any(int(batch["gold"][0]) != ABSENT for batch in batches):
+        if self._reference is None or not any(map(_is_answerable, batches)):
             return {}
         if part not in self._base_right:
             with self._reference.model() as base:
@@ -233,7 +233,7 @@ class Validator:
             "mass": logprobs.exp().sum(dim=1),
             "first": (chosen == 0).double(),
         }
-        if int(gold[0]) == ABSENT:
+        if not _is_answerable(batch):
             unfair = [self._unfairness(logprobs, batch, parity) for parity in ("signed", self._plan.parity)]
             values |= {"signed": 1 - unfair[0], "unanswerable": unfair[1], "flips_unanswerable": flipped}
         else:
@@ -267,11 +267,17 @@ def _batches(sets: Sequence[TrainingSet], questions: Questions) -> list[Batch]:
     ]
 
 
+def _is_answerable(batch: Mapping[str, torch.Tensor]) -> bool:
+    """Return whether the questions of a batch have right answers: all have, or none has."""
+    first, *_ = batch["gold"].tolist()
+    return bool(first != ABSENT)
+
+
 def _right_by_set(asked: Sequence[torch.Tensor], batches: Sequence[Batch]) -> Floats:
     """Return the share of right answers in each answerable set."""
     shares = []
     for logprobs, batch in zip(asked, batches, strict=True):
-        if int(batch["gold"][0]) != ABSENT:
+        if _is_answerable(batch):
             right, sets = (logprobs.argmax(dim=1) == batch["gold"]).double().numpy(), batch["sets"].numpy()
             shares.append(np.bincount(sets, right) / np.bincount(sets))
     return np.concatenate(shares)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,13 @@ def test_files_are_used_where_the_path_is_not_here(scorer: Any, tmp_path: Path) 
     assert Path(opened[1][0]).read_bytes() == b"2" and Path(opened[1][0]).name == "m.gguf"
     actor.open(str(tmp_path), "options")
     assert opened[2] == (str(tmp_path), "options")
+
+
+def test_unpacked_files_have_a_folder_of_ours_and_are_opened_by_text(tmp_path: Path) -> None:
+    opened: list[Any] = []
+    scorer = Scorer(lambda spec, options: opened.append(spec) or Telling(), int(os.environ.get("OMP_NUM_THREADS", 1)))  # type: ignore[arg-type,func-returns-value]
+    scorer.open(f"gguf:{tmp_path}/none/m.gguf", EngineOptions(), {"m.gguf": b"x"})
+    (spec,) = opened
+    assert isinstance(spec, str) and Path(spec).name == "m.gguf" and Path(spec).read_bytes() == b"x"
+    assert Path(spec).parent.name.startswith("equipoise-model-")
+    shutil.rmtree(Path(spec).parent)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -211,7 +214,7 @@ def test_a_head_that_is_gone_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         match=r"^the Ray cluster at a:1 no longer answers; earlier answers are saved, and the same command continues",
     ):
         head.check()
-    clock = iter([0.0, 9.0, 10.5, 21.0, 99.0])
+    clock = iter([0.0, 10.0, 10.5, 21.0, 99.0])
     answers = iter([False, True, False, False])
     watched = _Head()
 
@@ -224,7 +227,7 @@ def test_a_head_that_is_gone_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda seconds: None))
     watched.address = "b:2"
     watched._watch("b:2")
-    # Not there at 9 s, there at 10.5 s, not there at 21 s, which is 10.5 s later.
+    # Not there at 10 s, there at 10.5 s, not there at 21 s, which is 10.5 s later.
     assert watched.gone and next(clock) == 99.0
 
 
@@ -236,3 +239,122 @@ def test_addresses_of_clusters() -> None:
     for address in ("nonsense", ":1", "host:port", "host:"):
         with pytest.raises(ModelError, match=rf"^'{address}' is not the address of a Ray cluster, such as 127"):
             check_listening(address, 5)
+
+
+def test_a_head_is_watched_until_it_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    head, looked = _Head(), threading.Event()
+    monkeypatch.setattr(connection, "check_listening", lambda *_: looked.set())
+    monkeypatch.setattr(connection, "WATCH_SECONDS", 0.005)
+    head.gone = True
+    head.watch("a:1")
+    assert looked.wait(10) and (head.address, head.gone) == ("a:1", False)
+    (thread,) = [thread for thread in threading.enumerate() if thread.name == "cluster head"]
+    assert thread.daemon
+    head.address = "b:2"
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_how_a_cluster_is_left(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_part_from_stderr", lambda: ray.told.append("parted"))
+    monkeypatch.setattr(connection.atexit, "unregister", lambda function: ray.told.append(("unregistered", function)))
+    head = _Head()
+    head.address = "a:1"
+    head.leave()
+    assert ray.told == ["shutdown"] and head.address == ""
+    ray.told.clear()
+    head.gone, connection.ray_worker.shutdown = True, "theirs"
+    left = threading.Event()
+
+    def shutdown() -> None:
+        assert threading.current_thread() is not threading.main_thread() and threading.current_thread().daemon
+        ray.told.append("shutdown")
+        left.set()
+
+    monkeypatch.setattr(ray, "shutdown", shutdown)
+    head.leave()
+    assert left.is_set() and ray.told == [("unregistered", "theirs"), "parted", "shutdown"]
+    monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(ray, "shutdown", lambda: left.wait(60))
+    left.clear()
+    head.leave()  # without its head Ray may wait for ever
+    left.set()
+
+
+def test_an_engine_that_is_freed_leaves_its_cluster_before_another_is_joined(
+    ray: FakeRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect("host:1", cores=1, timeout=7)
+    monkeypatch.setattr(connection.gc, "collect", disconnect)
+    connect("host:2", cores=1, timeout=7)
+    assert [told["address"] for told in ray.told if isinstance(told, dict)] == ["host:1", "host:2"]
+    assert connection._users == 1 and connection._address == "host:2"
+
+
+def test_what_daemons_report_goes_to_our_log(
+    ray: FakeRay, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="equipoise.cluster")
+    connect("auto", cores=1, timeout=5)
+    connection.ray_worker.print_to_stdstream({"lines": ["a", 2]}, "more", also=1)  # type: ignore[call-arg]
+    assert [record.getMessage() for record in caplog.records if "a\n" in record.getMessage()] == ["a\n2"]
+    disconnect()
+    monkeypatch.setattr(connection, "ray_worker", SimpleNamespace(shutdown=None))
+    connect("auto", cores=1, timeout=5)
+    disconnect()
+    assert not hasattr(connection.ray_worker, "print_to_stdstream"), "a Ray without it is left alone"
+
+
+def test_a_cluster_without_gpus_and_one_that_says_nothing(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
+    for total, found in (({"CPU": 3.0}, Resources(3, 0)), ({}, Resources(0, 0))):
+        monkeypatch.setattr(ray, "cluster_resources", lambda total=total: total)
+        assert connect("auto", cores=1, timeout=5) == found
+
+
+def test_what_is_written_to_standard_error_meanwhile_goes_to_our_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="equipoise.cluster")
+    with connection._logged_stderr():
+        os.write(2, "from a library: ä".encode())
+    assert [record.getMessage() for record in caplog.records] == ["from a library: ä"]
+
+
+def test_standard_error_is_kept_for_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    kept = os.dup(2)
+    try:
+        with (tmp_path / "errors").open("w") as errors:
+            os.dup2(errors.fileno(), 2)
+        monkeypatch.setattr(sys, "stderr", os.fdopen(2, "w", closefd=False))
+        connection._part_from_stderr()
+        os.write(2, b"a library\n")
+        parted = sys.stderr
+        print("Python \ud800", file=parted)
+        assert parted.fileno() != 2 and (tmp_path / "errors").read_text() == "Python ?\n"
+        connection._part_from_stderr()
+        assert sys.stderr is parted, "once is enough"
+        monkeypatch.setattr(sys, "stderr", io.StringIO())
+        connection._part_from_stderr()  # of a notebook
+        parted.close()
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def test_an_address_has_a_few_seconds_to_accept_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def connected(place: tuple[str, int], timeout: float) -> Any:
+        asked.append((place, timeout))
+        return SimpleNamespace(close=lambda: asked.append("closed"))
+
+    monkeypatch.setattr(connection.socket, "create_connection", connected)
+    check_listening("ray://[::1]:6379", 60)
+    check_listening("a:1", 0.5)
+    assert asked == [(("::1", 6379), 5.0), "closed", (("a", 1), 0.5), "closed"]
+
+
+def test_a_cluster_that_is_started_again_is_kept_until_it_is_left_again() -> None:
+    connection._ended.set()
+    try:
+        assert _fault_of(lambda: None, 5) is None and not connection._ended.is_set()
+    finally:
+        connection._ended.set()

@@ -344,3 +344,43 @@ def test_room_for_workers() -> None:
         _check_room(2, 3, 0, Resources(5, 0))
     with pytest.raises(ModelError, match=r"^3 workers need a GPU each, the cluster has 2$"):
         _check_room(3, 1, 2, Resources(9, 2))
+
+
+def test_the_window_opens_again_when_the_oldest_piece_is_whole() -> None:
+    work = _Work(_batches(9, 1, []), prefetch=3)
+    pieces = [work.next_piece() for _ in range(4)]
+    assert [piece and piece.key for piece in pieces] == [[(0, [0])], [(1, [0])], [(2, [0])], None]
+
+    def answered(number: int) -> tuple[list[str], bool]:
+        piece = pieces[number]
+        assert piece is not None
+        work.take(piece, _scores(piece.arguments[0]), 1e9)
+        keys = [score.prompt_key for scores in work.finished() for score in scores]
+        pieces.append(work.next_piece())
+        return keys, pieces[-1] is not None
+
+    assert answered(1) == ([], False), "the oldest is still on its way"
+    assert answered(0) == (["0-0", "1-0"], True)
+    assert work.next_piece() is not None and work.next_piece() is None, "two were whole"
+
+
+def test_a_piece_has_no_more_prompts_than_are_answered_in_its_time() -> None:
+    sizes = [3, 3, 3, 2, 5, 9, 2]
+    work = _Work(iter([next(_batches(1, size, [])) for size in sizes]), prefetch=9)
+    first = work.next_piece()
+    assert first is not None and first.key == [(0, [0, 1, 2])], "a batch is never cut"
+    work.take(first, _scores(first.arguments[0]), cluster_engine.CHUNK_SECONDS * 3 / 7)  # seven in the time of a piece
+    sent = []
+    while (piece := work.next_piece()) is not None:
+        sent.append([(number, len(places)) for number, places in piece.key])
+    assert sent == [[(1, 3), (2, 3)], [(3, 2), (4, 5)], [(5, 9)], [(6, 2)]]
+
+
+@pytest.mark.parametrize(("seconds", "size"), [(0.0, "most"), (1e9, 1), (1.0, "second")])
+def test_how_many_prompts_travel_together(seconds: float, size: Any) -> None:
+    sizes = {"most": cluster_engine.MOST_PROMPTS, "second": int(4 * cluster_engine.CHUNK_SECONDS), 1: 1}
+    work = _Work(_batches(1, 4, []), prefetch=1)
+    piece = work.next_piece()
+    assert piece is not None
+    work.take(piece, _scores(piece.arguments[0]), seconds)
+    assert work._size == sizes[size]

@@ -259,6 +259,8 @@ def test_a_cluster_without_room_is_told_in_time(made: Any, monkeypatch: pytest.M
         ModelError, match=r"^the cluster had no room for a worker within 7 seconds \(timeout\); is it full"
     ):
         pool._check_start(7.1)
+    with pytest.raises(ModelError, match=r"^the cluster had no room"):
+        pool._check_start(900.0)
     with pytest.raises(ModelError, match=r"^no worker of the cluster was ready within 900 seconds$"):
         pool._check_start(900.1)
     clock = deque([0.5, 1.0])
@@ -270,3 +272,52 @@ def test_a_cluster_without_room_is_told_in_time(made: Any, monkeypatch: pytest.M
     pool._actors[0].ready = True
     pool._wait()
     assert pool._idle_since == 1.0
+
+
+def test_work_goes_to_actors_that_are_ready_and_have_least(made: Any) -> None:
+    pool, _ = made(count=3)
+    for actor, ready in zip(pool._actors, (True, False, True), strict=True):
+        actor.ready = ready
+    pieces = iter([Piece("work", (number,), key=number) for number in range(9)])
+
+    def calls(count: int) -> list[list[int]]:
+        given = iter([next(pieces) for _ in range(count)])
+        pool._hand_out(deque(), lambda: next(given, None), deque())
+        return [[piece.key for piece, _ in actor.calls] for actor in pool._actors]
+
+    assert calls(2) == [[0], [], [1]]
+    pool._actors[0].calls.popleft()
+    assert calls(1) == [[2], [], [1]]
+    assert not pool._hand_out(deque([Piece("a", ())]), lambda: Piece("b", ()), deque()), "there is more to give"
+    assert [[piece.method for piece, _ in actor.calls] for actor in pool._actors] == [["work", "a"], [], ["work", "b"]]
+    for actor in pool._actors:
+        actor.calls.clear()
+    assert pool._hand_out(deque(), lambda: None, deque([Piece("suspect", ())]))
+    assert [piece.method for piece, _ in pool._actors[0].calls] == ["suspect"]
+
+
+def test_how_long_no_actor_has_been_ready_is_looked_at_while_none_answers(
+    made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool, ray = made(count=1)
+    waited: list[float] = []
+    monkeypatch.setattr(pool, "_check_start", waited.append)
+    monkeypatch.setattr(module.time, "monotonic", lambda: 50.0)
+    pool._idle_since, ray.silent = 20.0, True
+    pool._wait()
+    assert waited == [] and pool._idle_since == 50.0, "one is ready"
+    pool._idle_since, pool._actors[0].ready = 20.0, False
+    assert pool._wait() == [] and waited == [30.0] and pool._idle_since == 20.0
+    ray.silent = False
+    assert pool._wait() == [] and waited == [30.0] and pool._actors[0].ready, "it has opened its model"
+
+
+def test_the_oldest_call_of_an_actor_is_waited_for_and_its_opening_before_any() -> None:
+    actor = module._Actor("handle", "opening", "placed")
+    assert actor.next_answer == "opening"
+    actor.ready = True
+    assert actor.next_answer is None
+    actor.calls.extend([(Piece("a", ()), "first"), (Piece("b", ()), "second")])
+    assert actor.next_answer == "first"
+    actor.ready = False
+    assert actor.next_answer == "opening"

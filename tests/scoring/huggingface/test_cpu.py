@@ -14,11 +14,11 @@ from tiny import LLAMA, make_engine, make_model
 from transformers import LlamaForCausalLM
 
 from equipoise.scoring.huggingface import cpu as huggingface_cpu
-from equipoise.scoring.huggingface.cpu import LaidOutLinear, available, lay_out
+from equipoise.scoring.huggingface.cpu import LaidOutLinear, lay_out
 
 IDS = [1, 2, 3, 4, 5, 6, 7]
 
-pytestmark = pytest.mark.skipif(not available(), reason="this torch has no oneDNN")
+pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
 
 
 def laid_out(model: Any) -> int:
@@ -133,10 +133,11 @@ def test_operations_that_are_missing_or_give_no_numbers_are_not_there(monkeypatc
     assert huggingface_cpu.available()
 
     class Odd:
-        def __init__(self, layer: object) -> None:
-            pass
+        def __init__(self, layer: torch.nn.Linear) -> None:
+            assert (layer.in_features, layer.out_features, layer.weight.requires_grad) == (8, 8, False)
 
         def __call__(self, given: torch.Tensor) -> torch.Tensor:
+            assert given.tolist() == [[0.0] * 8]
             return torch.tensor([[0.0, float("nan")]])
 
     monkeypatch.setattr(huggingface_cpu, "LaidOutLinear", Odd)
@@ -144,3 +145,16 @@ def test_operations_that_are_missing_or_give_no_numbers_are_not_there(monkeypatc
     for error in (AttributeError, RuntimeError, NotImplementedError):
         monkeypatch.setattr(huggingface_cpu, "LaidOutLinear", lambda layer, error=error: (_ for _ in ()).throw(error()))
         assert not huggingface_cpu.available()
+
+
+def test_memory_for_the_largest_weight_twice_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    for spare, done in ((-1, False), (0, True)):
+        model = make_model("LlamaConfig", 300, **LLAMA).eval()
+        largest = max(weight.nbytes for weight in model.parameters())
+        assert largest > min(weight.nbytes for weight in model.parameters())
+        monkeypatch.setattr(huggingface_cpu, "free_memory", lambda room=2 * largest + spare: room)
+        old = [layer for _, _, layer in huggingface_cpu.linear_layers(model) if layer is not model.lm_head]
+        with torch.inference_mode():
+            assert lay_out(model, IDS) is done
+        weights = [(layer.weight.numel() == 0, layer.weight.requires_grad) for layer in old]
+        assert set(weights) == ({(True, False)} if done else {(False, True)}), "old weights are freed"

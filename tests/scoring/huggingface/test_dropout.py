@@ -98,3 +98,32 @@ def test_every_pass_and_layer_has_a_mask_of_its_own() -> None:
                 seen.append(hook._seeds)
         assert not any(layer._forward_hooks for layer in engine._layers)
     assert seen == [(5, number, place) for number in range(3) for place in range(len(engine._layers))]
+
+
+def test_examples_and_prompts_are_told_to_the_model() -> None:
+    engine = DropoutEngine(make_engine("LlamaConfig"), share=0.25, passes=3, seed=7)
+    told: list[object] = []
+    engine._engine.prepare = told.append  # type: ignore[method-assign]
+    engine.prepare(["e", "f"])  # type: ignore[list-item]
+    assert told == [["e", "f"]]
+
+
+def test_a_mask_is_that_of_its_seeds_in_order() -> None:
+    number = ((1 + 5) * 1_000_003 + 1 + 6) * 1_000_003 + 1 + 7
+    drawn = torch.rand(50, generator=torch.Generator().manual_seed(number % 2**63))
+    mask = _kept(0.4, (5, 6, 7), 50)
+    assert mask.dtype == torch.float32 and mask.tolist() == pytest.approx(
+        [(one >= 0.4) / 0.6 for one in drawn.tolist()]
+    )
+    large = _kept(0.4, (2**62, 3), 50)
+    seed = ((2**62 + 1) % 2**63 * 1_000_003 + 4) % 2**63
+    again = torch.rand(50, generator=torch.Generator().manual_seed(seed)) >= 0.4
+    assert torch.equal(large > 0, again)
+
+
+def test_a_mask_has_the_type_of_what_a_layer_gives() -> None:
+    mask = _Mask(0.4, (1, 2))
+    for dtype in (torch.float32, torch.bfloat16):
+        thinned = mask(None, (torch.ones(1, 2, 8, dtype=dtype),), {}, torch.zeros(1, 2, 8, dtype=dtype))
+        assert thinned.dtype == dtype
+    assert mask(None, (torch.ones(1, 8, device="meta"),), {}, torch.zeros(1, 8, device="meta")).device.type == "meta"

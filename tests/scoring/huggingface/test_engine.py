@@ -229,6 +229,14 @@ def test_the_first_batch_is_computed_before_compiling(monkeypatch: pytest.Monkey
     calls.clear()
     list(engine.score([other, first]))
     assert calls == ["compiled", ["other", first[0].example_id]], "a run that goes on begins compiled"
+    for batch, begins in (([first[0], *other], True), ([*other, first[0]], False)):
+        calls.clear()
+        list(engine.score([batch]))
+        name = batch[0].example_id
+        assert calls == ([[name], "compiled", []] if begins else ["compiled", [name]]), "a batch is known by its first"
+    calls.clear()
+    list(engine.score([]))
+    assert calls == ["compiled", []]
     calls.clear()
     engine._passes.compiled = True
     list(engine.score([first, other]))

@@ -100,3 +100,12 @@ def test_as_many_positions_as_a_cpu_likes_are_left_as_they_are(count: int) -> No
     with head_at(head, torch.arange(count)):
         assert head(torch.randn(1, 6, 8)).shape == (1, count, 20)
     assert seen == [count] and head.forward is kept, "what was put into its place stays there"
+
+
+@pytest.mark.parametrize(("room", "parts"), [(4 * 6 * 3, 4), (4 * 6 * 3 - 1, 5), (4 * 6 * 10, 1), (1, 10)])
+def test_a_weight_is_widened_in_parts_of_a_few_bytes(room: int, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    weight, states, seen = torch.ones(10, 6, dtype=torch.bfloat16), torch.ones(2, 6), []
+    joined = torch.cat
+    monkeypatch.setattr(heads, "WEIGHT_BYTES", room)
+    monkeypatch.setattr(torch, "cat", lambda several, dim: seen.append(len(several)) or joined(several, dim=dim))
+    assert wide_linear(states, weight, None).tolist() == [[6.0] * 10] * 2 and seen == [parts]

@@ -189,3 +189,7 @@ def test_borrowed_models_and_those_with_a_window_are_not_remembered(monkeypatch:
     assert engine._circumstances() is None
     engine._window, engine._borrowed = None, True
     assert engine._circumstances() is None
+
+
+def test_facts_are_kept_as_people_read_them() -> None:
+    assert known_trials._text({"b": 1, "a": [2]}) == '{\n "a": [\n  2\n ],\n "b": 1\n}'

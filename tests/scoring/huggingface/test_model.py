@@ -193,3 +193,31 @@ def test_gpus_are_named_with_their_memory(monkeypatch: pytest.MonkeyPatch) -> No
     assert describe_gpus() == []
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     assert describe_gpus() == ["mps (Apple)"]
+
+
+@pytest.mark.parametrize("at_once", [3, 8, 2**20])
+def test_checksums_are_plain_and_weighted_sums_that_wrap_around(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHECKSUM_BYTES", at_once)
+    tensor = torch.tensor([[1.5, -2.0], [3.25, 1e-9]])
+
+    def signed(number: int) -> int:
+        return (number + 2**63) % 2**64 - 2**63
+
+    plain = weighted = 0
+    for place, byte in enumerate(tensor.numpy().tobytes()):
+        weight = signed(place * 0x5851F42D4C957F2D + 0x14057B7EF767814F)
+        plain, weighted = plain + byte, weighted + byte * signed(weight ^ (weight >> 29))
+    assert module._checksums(tensor) == [plain % 2**64, weighted % 2**64]
+    assert module._checksums(tensor.t()) != module._checksums(tensor) == module._checksums(tensor.t().t())
+
+
+def test_masks_are_made_where_the_nodes_are() -> None:
+    ends = torch.ones(2, 2 * module.BLOCK, dtype=torch.long, device="meta")
+    assert module.ancestor_mask(ends, torch.float32).device.type == "meta"
+
+
+def test_settings_that_json_cannot_hold_are_hashed_as_text() -> None:
+    def hashed(**content: Any) -> str:
+        return module.config_sha256(SimpleNamespace(to_dict=lambda: content))
+
+    assert hashed(a=torch.float16, b=1) == hashed(b=1, a="torch.float16") != hashed(a=torch.float32, b=1)

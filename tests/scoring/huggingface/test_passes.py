@@ -217,3 +217,23 @@ def test_texts_are_written_in_smaller_batches_where_memory_runs_out(monkeypatch:
     most = 0
     with pytest.raises(ModelError, match=r"^one text of 4 tokens does not fit into memory$"):
         engine.generate(contexts, 4)
+
+
+def test_a_gpu_copies_arrays_while_it_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    passes: Any = object.__new__(Passes)
+    passes.device = torch.device("cuda")
+    pinned = SimpleNamespace(to=lambda *given, **named: told.append((given, named)) or "there")
+    monkeypatch.setattr(torch, "from_numpy", lambda array: SimpleNamespace(pin_memory=lambda: pinned))
+    assert passes.tensor(np.zeros(2)) == "there" and told == [((passes.device,), {"non_blocking": True})]
+
+
+def test_prompts_run_with_a_cache_take_the_models_own_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = make_engine("LlamaConfig", **LLAMA)._passes
+    sequences = Sequences.of([(1, 2, 3), (1, 2, 4)], [2, 2])
+    attended: list[str] = []
+    attend = passes._attend
+    monkeypatch.setattr(passes, "_attend", lambda name: attended.append(name) or attend(name))
+    passes.run(pack(sequences, row_tokens=64), "packed")
+    passes.run(forks(sequences), "cached")
+    assert attended == [SEGMENTED, passes._attention]

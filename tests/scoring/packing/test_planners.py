@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, Pipe
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +16,8 @@ from tiny import make_tokenizer
 
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring.encoding import Asked, Encoder
-from equipoise.scoring.packing.planners import PlannerPool, processes
+from equipoise.scoring.packing import planners
+from equipoise.scoring.packing.planners import PlannerPool, prefetch, processes, serve
 from equipoise.scoring.packing.rules import RowPlan, Rules
 
 ENCODER = Encoder(make_tokenizer())
@@ -106,6 +112,17 @@ def test_plans_that_nobody_fetched_are_not_mistaken_for_later_ones(pool: Planner
     assert_equal(list(pool.plans(reversed(BATCHES), nowhere)), list(map(here, reversed(BATCHES))))
 
 
+def test_a_pool_that_is_closed_ends_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, sent = [], []
+    monkeypatch.setattr(planners, "_Worker", lambda: SimpleNamespace(send=sent.append))
+    monkeypatch.setattr(planners, "end", ended.extend)
+    opened = PlannerPool("tokenizer", RULES, 2)
+    workers = list(opened._workers)
+    assert len(workers) == 2 and sent == [("tokenizer", RULES)] * 2 and ended == []
+    opened.close()
+    assert ended == workers
+
+
 def test_a_process_that_ends_loses_nothing(pool: PlannerPool) -> None:
     wait_until_free(pool, 2)
     plans = pool.plans(iter(BATCHES), here)
@@ -121,3 +138,135 @@ def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     for cores, gpus, expected in ((2, 1, 0), (4, 1, 2), (16, 1, 14), (64, 1, 14), (16, 4, 3), (16, 8, 0)):
         monkeypatch.setattr("os.sched_getaffinity", lambda _, cores=cores: set(range(cores)), raising=False)
         assert processes(gpus) == expected
+
+
+@contextmanager
+def serving(function: Callable[[Connection], None] = serve) -> Iterator[Connection]:
+    """Serve one end of a line in a thread, and give the other; it ends when that is closed."""
+    ours, theirs = Pipe()
+    thread = threading.Thread(target=function, args=(theirs,))
+    thread.start()
+    try:
+        yield ours
+    finally:
+        ours.close()
+        thread.join(60)
+        assert not thread.is_alive(), "it ends with its line"
+
+
+def asked(line: Connection, content: object) -> Any:
+    line.send(content)
+    assert line.poll(60)
+    return line.recv()
+
+
+def test_a_process_says_that_it_is_ready_plans_and_tells_errors() -> None:
+    with serving() as line:
+        assert asked(line, (ENCODER.serialized, RULES)) == "ready"
+        for batch in BATCHES[:2]:
+            assert_equal([asked(line, [tuple(prompt) for prompt in batch])], [here(batch)])
+        long = BATCHES[0][0]._replace(example_id="the long one", text="nurse " * 300)
+        assert asked(line, [tuple(long)]).startswith("the prompt of the long one has ")
+        assert_equal([asked(line, [tuple(prompt) for prompt in BATCHES[2]])], [here(BATCHES[2])])
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError, ConnectionResetError, EOFError])
+def test_a_process_ends_quietly_when_its_parent_has(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+
+    def served(line: object) -> None:
+        told.append(line)
+        raise error
+
+    monkeypatch.setattr(planners.gc, "disable", lambda: told.append("no cycles"))
+    monkeypatch.setattr(planners, "line_to_parent", lambda: "line")
+    monkeypatch.setattr(planners, "serve", served)
+    planners.main()
+    assert told == ["no cycles", "line"]
+
+
+class Line:
+    """A line whose answers are given: values, or errors that it raises."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.sent = list(answers), []  # type: ignore[var-annotated]
+
+    def poll(self) -> bool:
+        return bool(self.answers)
+
+    def recv(self) -> Any:
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def send(self, content: object) -> None:
+        if content == "odd":
+            raise BrokenPipeError
+        self.sent.append(content)
+
+
+def worker(*answers: Any) -> Any:
+    made: Any = object.__new__(planners._Worker)
+    made.line, made.discards, made._busy, made._ended = Line(*answers), True, False, False
+    return made
+
+
+def test_when_a_process_is_free() -> None:
+    starting = worker()
+    assert not starting.free() and not starting.has_answered()
+    starting.line.answers.append("ready")
+    assert starting.has_answered() and starting.free() and starting.free()
+    starting.send("batch")
+    assert not starting.free() and starting.line.sent == ["batch"]
+    starting.line.answers.append("plan")
+    assert not starting.free(), "its answer is not discarded"
+    assert starting.receive() == "plan" and starting.free()
+    starting.send("odd")
+    starting.line.answers.append(EOFError())
+    assert starting.receive() is None and not starting.free()
+    for error in (EOFError(), OSError()):
+        ended = worker(error)
+        assert not ended.free() and not ended.free()
+        ended = worker("ready", error)
+        assert ended.free() and ended.receive() is None and not ended.free()
+
+
+def test_a_process_has_a_core_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Any] = []
+    monkeypatch.setattr(planners.ChildProcess, "__init__", lambda _, *given, **named: begun.append((given, named)))
+    started = planners._Worker()
+    module = ("equipoise.scoring.packing.planners",)
+    assert begun == [(module, {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"})]
+    assert (started.discards, started._busy, started._ended) == (True, False, False)
+
+
+def test_items_are_made_ahead_up_to_a_depth_and_errors_raised_here() -> None:
+    made: list[int] = []
+
+    def items(error: BaseException | None = None) -> Iterator[int]:
+        for number in range(6):
+            made.append(number)
+            yield number
+        if error is not None:
+            raise error
+
+    def settled(count: int) -> bool:
+        deadline = time.monotonic() + 10
+        while len(made) < count and time.monotonic() < deadline:
+            time.sleep(0.001)
+        time.sleep(0.15)  # as long as it waits for room once
+        return len(made) == count
+
+    ahead = prefetch(items(), depth=3)
+    assert next(ahead) == 0 and settled(5), "one is here, three wait, and one is made"
+    assert [*ahead] == [1, 2, 3, 4, 5]
+    made.clear()
+    left = prefetch(items())
+    assert next(left) == 0 and settled(4)
+    left.close()
+    assert len(made) == 4 and "equipoise-planner" not in {thread.name for thread in threading.enumerate()}
+    failing = prefetch(items(KeyError("odd")))
+    assert [next(failing) for _ in range(6)] == list(range(6))
+    with pytest.raises(KeyError, match="odd"):
+        next(failing)

@@ -28,6 +28,14 @@ def test_replies_of_a_chat(server: Loopback) -> None:
 
     kept = reply(said(""), said([{"type": "text", "text": "a "}, {"type": "text", "text": "b"}]))
     assert (kept.text, kept.finish_reason, kept.model, kept.attempts) == ("a b", "stop", "served", 2)
+    body = {"messages": [{"role": "user", "content": "Write."}], "seed": 1, "temperature": 1.0}
+    assert server.bodies[-1] == {**body, "model": "toy", "max_tokens": 9}
+    bare = reply((200, {"choices": [{"message": {"content": "a"}}], "usage": 3}))
+    assert (bare.finish_reason, bare.model, bare.fingerprint, bare.usage, bare.attempts) == ("", "toy", "", {}, 1)
+    more = {"usage": {"total_tokens": 5, "details": {"x": 1}}, "system_fingerprint": "fp", "model": ""}
+    full = reply((200, {**said("a")[1], **more}))
+    assert (full.model, full.fingerprint, full.usage) == ("toy", "fp", {"total_tokens": 5})
+    assert 0 <= full.seconds < 60 and full.seconds == round(full.seconds, 3)
     with pytest.raises(Unanswered, match="failed 2 times: its reply is empty"):
         reply(said(None), said(" \n "))
     with pytest.raises(Unanswered, match="its answer has no choices"):
@@ -84,3 +92,30 @@ def test_a_conversation_is_sent_as_messages_with_their_roles(server: Loopback) -
         {**asked, "temperature": 1.0, "top_logprobs": 3},
         {**begun, "max_tokens": 9, "temperature": 0.5, "n": 2},
     ]
+
+
+def test_one_text_is_asked_for_once_and_several_one_by_one_where_they_are_refused(server: Loopback) -> None:
+    turns = [Message("user", "Who?")]
+    said, refused = {"choices": [{"message": {"content": "one"}}]}, {"error": {"message": "n must be 1"}}
+
+    def written(count: int, *script: tuple[int, Any]) -> Any:
+        async def ask() -> Any:
+            async with Client(server.url, Limits(attempts=1)) as client:
+                return await Api(client, "toy").write(turns, tokens=9, temperature=0.5, count=count)
+
+        server.script = [(status, body, {}) for status, body in script]
+        server.bodies.clear()
+        try:
+            return apart(lambda: asyncio.run(ask()))
+        finally:
+            server.script.clear()
+
+    for status in (400, 422):
+        with pytest.raises(ModelError, match=f"HTTP {status}: n must be 1"):
+            written(1, (status, refused), (200, said))
+        assert [body["n"] for body in server.bodies] == [1]
+        assert written(2, (status, refused), (200, said), (200, said)) == ["one", "one"]
+        assert [body["n"] for body in server.bodies] == [2, 1, 1]
+    with pytest.raises(ModelError, match="HTTP 401"):
+        written(2, (401, refused), (200, said), (200, said))
+    assert [body["n"] for body in server.bodies] == [2]

@@ -144,3 +144,21 @@ def test_it_writes_and_answers_in_turns(serve: Any) -> None:
     engine = opened(serve())
     texts = engine.generate(["abc", (Message("user", "hello"),)], 5)
     assert len(texts) == 2 and texts == engine.generate(["abc", (Message("user", "hello"),)], 5)
+
+
+def test_the_clock_is_checked_before_every_proof(serve: Any) -> None:
+    engine, told = opened(serve()), []
+
+    def telling(name: str) -> Any:
+        async def tell(*_: object) -> None:
+            told.append(name)
+
+        return tell
+
+    engine._check_clock, engine._proof.prove = telling("clock"), telling("proof")
+    assert len(scored(engine, PROMPTS[:2])) == 2 and told == ["clock", "proof"]
+    engine.generate(["abc"], 2)
+    assert told == ["clock", "proof"] * 2
+    engine._proof.is_due = lambda forms: True
+    assert list(engine.score([])) == [] and told == ["clock", "proof"] * 2, "nothing was asked"
+    assert len(list(engine.score([PROMPTS[:1], PROMPTS[1:3]]))) == 2 and told == ["clock", "proof"] * 4

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -56,3 +58,12 @@ def test_without_a_cache_every_start_has_its_own(tmp_path: Path, monkeypatch: py
     near = {**TEN, "t1": TEN["t1"] + TOLERANCE / 2}
     assert fingerprint("m", TEN) == fingerprint("m", TEN) != fingerprint("m", near)
     assert fingerprint("m", TEN) == fingerprint("m", dict(reversed(TEN.items())))
+
+
+def test_fingerprints_are_kept_in_a_file_that_the_models_name_gives(own_cache: None, tmp_path: Path) -> None:
+    answers = {"b": -2.0, "a": -1.0}
+    expected = hashlib.sha256(b'[["a", -1.0], ["b", -2.0]]').hexdigest()[:16]
+    assert fingerprint("m", answers) == expected
+    folder, name = tmp_path / "cache" / "servers", hashlib.sha256(b"m").hexdigest()[:16]
+    assert {file.name for file in folder.iterdir()} - {f"{name}.lock"} == {f"{name}.json"}
+    assert json.loads((folder / f"{name}.json").read_text()) == {expected: answers}

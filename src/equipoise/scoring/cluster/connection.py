@@ -217,8 +217,9 @@ def _fault_of(start: Callable[[], object], timeout: float) -> str | None:
         return f"it did not answer within {timeout:g} seconds (timeout)"
     if not faults:
         return None
-    lines = [line.strip() for line in str(faults[0]).splitlines() if line.strip()]
-    return lines[0] if lines else type(faults[0]).__name__
+    (fault,) = faults
+    lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
+    return lines[0] if lines else type(fault).__name__
 
 
 def _part_from_stderr() -> None:

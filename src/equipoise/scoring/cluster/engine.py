@@ -67,7 +67,7 @@ class ClusterEngine(EngineElsewhere):
             raise fault
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
-        size = int(self._about["texts_at_once"])
+        size: int = self._about["texts_at_once"]
         parts = [list(contexts[start : start + size]) for start in range(0, len(contexts), size)]
         pieces = iter([Piece("generate", (part, max_new_tokens, sampling), key) for key, part in enumerate(parts)])
         texts: dict[int, list[str]] = {}
@@ -194,9 +194,10 @@ def open_cluster(spec: str, options: EngineOptions, opener: Opener) -> ClusterEn
 
 def _check_room(workers: int, cores: int, gpus: int, resources: Resources) -> None:
     """Refuse more workers than the cluster can ever hold: they would wait for ever."""
-    if gpus and workers > gpus:
-        raise ModelError(f"{workers} workers need a GPU each, the cluster has {gpus}")
-    if not gpus and workers * cores > resources.cores:
+    if gpus:
+        if workers > gpus:
+            raise ModelError(f"{workers} workers need a GPU each, the cluster has {gpus}")
+    elif workers * cores > resources.cores:
         raise ModelError(
             f"{workers} workers with {cores} cores each need {workers * cores}, the cluster has {resources.cores}"
         )

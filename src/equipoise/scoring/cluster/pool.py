@@ -158,7 +158,7 @@ class Pool:
     def _wait(self) -> list[_Actor]:
         """Return the actors that have answered, or died; ModelError where no actor has been ready for too long."""
         waited = {actor.next_answer: actor for actor in self._actors if actor.next_answer is not None}
-        done, _ = ray.wait(list(waited), num_returns=1, timeout=5.0)
+        done, _ = ray.wait(list(waited), timeout=5.0)
         check_head()
         if any(actor.ready for actor in self._actors):
             self._idle_since = time.monotonic()
@@ -219,7 +219,6 @@ class Pool:
     def _survivors(self, actor: _Actor, split: Split) -> tuple[list[Piece], list[Piece]]:
         """Return what to try instead of a dead actor's oldest call, which may have killed it, and its other calls."""
         (first, *rest) = [piece for piece, _ in actor.calls]
-        actor.calls.clear()
         first.deaths += 1
         instead = split(first)
         return [first] if instead is None else list(instead), rest

@@ -117,7 +117,8 @@ class Passes:
         sparse = packed and self.sparse and work.tokens.shape[1] == self.shape.row_tokens
         self._attend(SEGMENTED if in_segments else "flex_attention" if sparse else self._attention)
         if in_segments:
-            return work.counts, self._in_segments(rows[0], work)
+            (row,) = rows
+            return work.counts, self._in_segments(row, work)
         if packed:
             ends = self.tensor(work.ends)
             inputs: dict[str, Any] = {
@@ -128,7 +129,7 @@ class Passes:
             mask = np.arange(work.tokens.shape[1]) < work.lengths[:, None]
             inputs = {"attention_mask": self.tensor(mask.astype(np.int64))}
         output = self._forward(self.tensor(work.sources), input_ids=self.tensor(work.tokens), use_cache=False, **inputs)
-        return work.counts, self._values(output.logits[0], self.tensor(work.picks), self.tensor(work.targets))
+        return work.counts, self._values(output.logits.squeeze(0), self.tensor(work.picks), self.tensor(work.targets))
 
     def _in_segments(self, row: Row, work: Pass) -> torch.Tensor:
         """Return the values of one row, of which only the nodes are computed that are not known from rows before."""
@@ -145,7 +146,7 @@ class Passes:
         )
         if self.prefixes is not None and recall is not None:
             self.prefixes.keep(recall)
-        return self._values(output.logits[0], self.tensor(work.picks), self.tensor(work.targets))
+        return self._values(output.logits.squeeze(0), self.tensor(work.picks), self.tensor(work.targets))
 
     @torch.inference_mode()
     def _cached(self, rows: Sequence[Row]) -> tuple[NDArray[np.int64], torch.Tensor]:
@@ -155,7 +156,7 @@ class Passes:
         count, stem = work.stems.shape
         ends = torch.arange(1, count + 1, device=self.device) * stem - 1
         output = self._forward(ends, input_ids=self.tensor(work.stems), use_cache=True)
-        logits = [output.logits[0]]
+        logits = [output.logits.squeeze(0)]
         if len(work.branches):
             name = "cache_params" if hasattr(output, "cache_params") else "past_key_values"
             cache = output[name]
@@ -164,7 +165,9 @@ class Passes:
             steps = []
             for column in work.branches.T:
                 tokens = self.tensor(np.ascontiguousarray(column))[:, None]
-                steps.append(self._forward(everyone, input_ids=tokens, use_cache=True, **{name: cache}).logits[0])
+                steps.append(
+                    self._forward(everyone, input_ids=tokens, use_cache=True, **{name: cache}).logits.squeeze(0)
+                )
             # By branch, then by depth: as the sources count them.
             logits.append(torch.stack(steps, dim=1).flatten(0, 1)[self.tensor(work.sources)])
         return work.counts, self._values(torch.cat(logits), self.tensor(work.picks), self.tensor(work.targets))
@@ -182,7 +185,7 @@ class Passes:
         last = torch.arange(1, rows + 1, device=tokens.device) * width - 1
         inputs = {"attention_mask": seen, "position_ids": places, "past_key_values": cache}
         output = self._forward(last, input_ids=tokens, use_cache=True, **inputs)
-        return output.logits[0], output.past_key_values
+        return output.logits.squeeze(0), output.past_key_values
 
     @contextmanager
     def in_use(self) -> Iterator[None]:

@@ -36,7 +36,7 @@ class Recall:
 
     def joined(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> Pair:
         """Return the keys and values of the whole row in a layer, from those of its fresh nodes, and keep them."""
-        if self.source is not None and len(self.known):
+        if self.source is not None:
             before = self.source.pairs[layer]
             key, value = self._whole(key, before[0]), self._whole(value, before[1])
         self.pairs[layer] = key, value

@@ -29,8 +29,8 @@ class RoundedLinear(torch.nn.Module):
         self.bias = layer.bias
         self._packed = kind == "int4"
         weight = layer.weight.detach()
-        groups = weight.reshape(len(weight), -1, GROUP).float()
-        low, high = groups.amin(dim=2, keepdim=True), groups.amax(dim=2, keepdim=True)
+        groups = weight.reshape(-1, GROUP).float()
+        low, high = groups.amin(dim=1, keepdim=True), groups.amax(dim=1, keepdim=True)
         scale = (high - low).clamp(min=1e-12) / KINDS[kind]
         steps = ((groups - low) / scale).round().to(torch.uint8)
         if self._packed:
@@ -43,7 +43,7 @@ class RoundedLinear(torch.nn.Module):
         """Return the layer's output."""
         steps: Any = self._steps
         if self._packed:
-            steps = torch.stack([steps & 15, steps >> 4], dim=-1).flatten(2)
+            steps = torch.stack([steps & 15, steps >> 4], dim=-1).flatten(1)
         weight = (steps.to(given.dtype) * self._scale + self._low).reshape(self.out_features, self.in_features)
         return torch.nn.functional.linear(given, weight, self.bias)
 

@@ -103,10 +103,7 @@ def pack(sequences: Sequences, *, row_tokens: int) -> list[Row]:
 def alone(sequences: Sequences) -> list[Row]:
     """Return a row for every distinct input, shortest first: only inputs that are equal share a row."""
     computed = sequences.lengths - 1
-    return [
-        _row(sequences.take(owners), np.full(len(owners), computed[owners[0]]), owners)
-        for owners in _alike(sequences.tokens, computed)
-    ]
+    return [_row(sequences.take(owners), computed[owners], owners) for owners in _alike(sequences.tokens, computed)]
 
 
 def forks(sequences: Sequences) -> list[Row]:

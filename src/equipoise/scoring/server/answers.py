@@ -53,7 +53,7 @@ def choices(answer: Any, least: int, most: int | None = None) -> list[Mapping[st
         return given
     if sorted(map(_whole, places)) != list(range(len(given))):
         raise Malformed("the server's answers are numbered wrongly")
-    return sorted(given, key=lambda choice: int(choice["index"]))
+    return sorted(given, key=lambda choice: choice["index"])
 
 
 def token_ids(answer: Any) -> list[int]:

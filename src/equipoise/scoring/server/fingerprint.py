@@ -28,8 +28,7 @@ def fingerprint(model: str, answers: Mapping[str, float]) -> str:
     fresh = hashlib.sha256(json.dumps(sorted(answers.items())).encode()).hexdigest()[:16]
     path = cache_folder() / "servers" / (hashlib.sha256(model.encode()).hexdigest()[:16] + ".json")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(path.with_suffix(".lock")):
+        with FileLock(path.with_suffix(".lock")):  # makes the folder
             known = _read(path)
             for name, before in known.items():
                 if _agree(before, answers):
