@@ -159,10 +159,11 @@ def test_what_runs_do_not_share_is_refused_in_whole_sentences(
     )
     assert str(error.value) == f"{asked} same options); --intersect compares those alone"
     ze = equipoise.audit("planted:bias=1", pronouns=["he", "ze"], out=tmp_path / "ze", **QUICK)
-    with pytest.raises(EquipoiseError) as error:
-        match([Run(mild_run), Run(ze.path)], intersect=True)
     pronouns = "the runs were asked with different pronouns (he, she; he, ze), so no counterfactual set is the same and"
-    assert str(error.value) == f"{pronouns} nothing can be compared; audit them with the same --pronouns"
+    for intersect in (True, False):
+        with pytest.raises(EquipoiseError) as error:
+            match([Run(mild_run), Run(ze.path)], intersect=intersect)
+        assert str(error.value) == f"{pronouns} nothing can be compared; audit them with the same --pronouns"
     with pytest.raises(EquipoiseError, match=r"^the same run is named twice; a comparison needs different ones$"):
         named_apart([Run(mild_run), Run(mild_run)])
 

@@ -63,7 +63,7 @@ def test_what_other_tools_cannot_ask_is_refused() -> None:
         EquipoiseError,
         match=r"^the task next-word-cot asks in several turns, which cannot be exported; use another task$",
     ):
-        documents("next-word-cot")
+        documents("next-word-cot", token_aggregate="mean")
     with pytest.raises(
         EquipoiseError, match=r"^only token_aggregate sum can be exported: other tools log one number for a candidate$"
     ):

@@ -67,6 +67,17 @@ def test_nobody_votes_without_passing_the_test(database: SurveyDatabase) -> None
     assert database.results.answers() == []
 
 
+def test_who_is_unknown_is_told_so_and_not_to_take_the_test(database: SurveyDatabase) -> None:
+    browser = site(database)()
+    browser.cookies.set("session", "invented")
+    answer = browser.post("/answer", data=browser.form("x"))
+    assert answer.status_code == 403 and "You have not entered this survey in this browser." in answer.text
+    testing = site(database)()
+    testing.enter(database.raters.invite(1)[0])
+    answer = testing.post("/answer", data=testing.form("x"))
+    assert answer.status_code == 403 and "after you pass the entrance test" in answer.text
+
+
 def test_a_replayed_vote_counts_once(database: SurveyDatabase) -> None:
     browser = passed(database, site(database)())
     ticket, _ = browser.shown()
