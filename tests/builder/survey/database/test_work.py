@@ -349,3 +349,14 @@ def test_a_check_is_corrected_and_dropped(make: Callable[..., SurveyDatabase]) -
     assert (record.checks_right, record.checks_wrong) == (1, 0)
     assert survey.work.correct(who.id, check.ticket, YES)
     assert next(line for line in survey.raters.all() if line.id == who.id).checks_wrong == 1
+
+
+def test_a_sentence_is_looked_for_again_once_where_some_came_free(
+    make: Callable[..., SurveyDatabase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survey, looked = make(Asking(), 1), []
+    monkeypatch.setattr(survey.work, "_held_or_new", lambda connection, who: looked.append(who))
+    monkeypatch.setattr(survey.work, "sweep", lambda: 1)
+    assert survey.work.question("ann") is None and looked == ["ann", "ann"]
+    monkeypatch.setattr(survey.work, "sweep", lambda: 0)
+    assert survey.work.question("bob") is None and looked == ["ann", "ann", "bob"]

@@ -346,6 +346,33 @@ def test_a_check_looks_like_any_sentence_and_the_counter_counts_it(tmp_path: Pat
     store.close()
 
 
+def test_a_check_that_is_no_more_is_dropped_without_counting(tmp_path: Path, some_sentences) -> None:
+    store = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite"), Asking(Rule(Coverage(10)), check_every=1))
+    store.load(some_sentences(2))
+    checks = read_checks(None)
+    browser = passed(store, site(store, checks=checks)())
+    while browser.shown()[1] not in {check.text for check in checks}:
+        browser.answer()
+    (before,) = store.raters.all()
+    without = site(store)()
+    without.cookies = browser.cookies
+    response = without.get("/work", follow_redirects=False)
+    assert (response.status_code, response.headers["location"]) == (303, "/work")
+    assert store.raters.all() == [before], "it counts neither for nor against the rater"
+    assert without.shown()[1] not in {check.text for check in checks}
+    store.close()
+
+
+def test_who_has_left_may_send_the_form_again(database: SurveyDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser, left = passed(database, site(database)()), []
+    leave = database.raters.leave
+    monkeypatch.setattr(database.raters, "leave", lambda who: left.append(who) or leave(who))
+    for _ in range(2):
+        assert heading_of(browser.post("/leave", data=browser.form("")).text) == "You have withdrawn"
+    assert len(left) == 1
+    assert heading_of(browser.get("/leave").text) == "You have withdrawn"
+
+
 OWN = """
 [[questions]]
 name = "more"
