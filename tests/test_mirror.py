@@ -17,7 +17,6 @@ TESTED_THROUGH = {
     "options/tuning.py": "training/test_tune_plan.py",
     "measuring/ensembles.py": "measuring/test_wordings.py",
     "measuring/leeway/alternatives.py": "measuring/leeway/test_widening.py",
-    "measuring/leeway/fillings.py": "measuring/leeway/test_widening.py",
     "measuring/tables.py": "measuring/test_measure.py and test_sets.py",
     "metrics/columns.py": "metrics/test_sides.py and measuring/test_items.py compute every column",
     "metrics/stereotyped_answers.py": "reference/test_bbq_bias.py",

@@ -163,7 +163,10 @@ def test_maps_and_clusters_are_made_as_described(
     choices = {"init": "pca", "perplexity": perplexity, "random_state": 5, "max_iter": 750, "n_jobs": 2}
     assert notes == [((2,), choices), ("float32", vectors.tolist())]
     notes = called_with(monkeypatch, "decomposition.PCA", "parts")
-    assert pca(vectors) == "parts" and notes == [((2,), {"svd_solver": "covariance_eigh"}), ("float64", vectors.tolist())]
+    assert pca(vectors) == "parts" and notes == [
+        ((2,), {"svd_solver": "covariance_eigh"}),
+        ("float64", vectors.tolist()),
+    ]
     notes = called_with(monkeypatch, "cluster.KMeans", np.repeat([0, 1], [1, count - 1]))
     silhouette(vectors, clusters=2, seed=6)
     assert notes == [((2,), {"n_init": 3, "random_state": 6}), ("float32", vectors.tolist())]
