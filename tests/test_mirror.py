@@ -19,7 +19,6 @@ TESTED_THROUGH = {
     "measuring/leeway/alternatives.py": "measuring/leeway/test_widening.py",
     "measuring/tables.py": "measuring/test_measure.py and test_sets.py",
     "metrics/columns.py": "metrics/test_sides.py and measuring/test_items.py compute every column",
-    "metrics/stereotyped_answers.py": "reference/test_bbq_bias.py",
     "metrics/table/answers.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/calibration.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/decisions.py": "a table: test_invariants.py takes every metric of it",
