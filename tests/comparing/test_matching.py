@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kept_texts import assert_kept
 
 import equipoise
+from equipoise.comparing import matching
 from equipoise.comparing.comparison import Choices, compare
 from equipoise.comparing.matching import (
     joined_clusters,
@@ -216,3 +217,17 @@ def test_a_dataset_that_meets_no_condition_is_left_out_where_another_does(tmp_pa
         match(both, intersect=False, where=["type=type9"])
     first = f"gendered-control in {both[0].path} has nothing with type=type9; known: type3"
     assert str(refused.value) == first, "the first fault, and of the first run"
+
+
+def test_parts_without_a_whole_set_in_common_and_answers_to_no_example_are_refused(
+    planted_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(planted_run)
+    items = run.parts[0].items
+    with pytest.raises(EquipoiseError) as error:
+        matching._keys(run, items.assign(example_id=["nobody", *items["example_id"][1:]]))
+    said = f"{run.path}: outcomes.parquet names sentences that examples.parquet does not have"
+    assert str(error.value) == said
+    monkeypatch.setattr(matching, "_whole_sets", lambda tables, common: set())
+    with pytest.raises(EquipoiseError, match=f"^{matching.NOTHING_SHARED}$"):
+        matching.matched_parts(run.parts[:1])
