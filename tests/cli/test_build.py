@@ -286,9 +286,8 @@ def test_a_dataset_is_cleaned_by_the_criteria_of_the_survey(cleaned: Any, tmp_pa
     out, errors = said("build", "clean", tmp_path)
     (((sentences, answers, options), _),) = calls
     assert sentences == cleaned.sentences and options == CleanOptions(Rule())
-    assert [(answer.rater, answer.origin) for answer in answers] == [("r0", "person"), ("r1", "person")] + [
-        ("r9", "simulated")
-    ]
+    people = [("r0", "person"), ("r1", "person"), ("r9", "simulated")]
+    assert [(answer.rater, answer.origin) for answer in answers] == people
     assert out.splitlines() == [
         "7 sentences in, 2 pairs out (incoherent 3)",
         f"4 sentences are in {tmp_path / 'dataset' / 'mine.csv'}; audit a model with them:",
