@@ -223,5 +223,5 @@ def test_groups_without_unmarked_sentences_have_no_change_to_these(marked: Outco
         marked_only = [groups for groups in table.groups if groups[0].get("augmentation") != NONE]
         without = replace(without, groups=marked_only)
         assert list(_table_points(without, [metric], sentences.sentences, plan)) == []
-    with pytest.raises(EquipoiseError, match="^a metric of identities reads 'colour'; known columns: "):
+    with pytest.raises(EquipoiseError, match=r"^a metric of identities reads 'colour'; known columns: "):
         _column(items, plan, "colour")
