@@ -15,6 +15,7 @@ from test_errors import HE, HEADER, refused
 
 from equipoise.datasets import CARDS, open_dataset
 from equipoise.datasets.dataset import Dataset, Fault
+from equipoise.datasets.identity import NAME as IDENTITY
 from equipoise.datasets.identity import identity_counts, identity_dataset, recipe
 from equipoise.records import Example
 
@@ -166,7 +167,7 @@ def test_marked_sentences_are_shown_with_their_counts(monkeypatch: pytest.Monkey
     noted(monkeypatch, "equipoise.datasets.open_dataset", dataset)
     shown, other = (
         {" ".join(line.split()) for line in said("data", "show", name)[0].splitlines()}
-        for name in ("identity", "builtin")
+        for name in (IDENTITY, "builtin")
     )
     counts = {f"{name} {text}" for name, text in identity_counts(dataset)}
     assert counts and counts <= shown and not counts & other

@@ -17,6 +17,7 @@ from equipoise.comparing.sources import (
     OTHER,
     Cell,
     Sources,
+    _mean_difference,
     _mean_tau,
     _order,
     _sums,
@@ -188,3 +189,14 @@ def test_what_no_terms_explain_has_no_sources(monkeypatch: pytest.MonkeyPatch) -
     assert _order(cells, Resamples(resamples=10)) == (None, 2), "two models have no order to compare"
     monkeypatch.setattr(module, "attribution", undefined)
     assert _variation(cells, Resamples(resamples=10)) is None
+
+
+def test_the_difference_of_two_models_is_that_of_their_means_over_wordings() -> None:
+    def cells(*values: float) -> list[Cell]:
+        return [
+            Cell("m", "d", "t", "k", "", METRICS["ucerf"], "", value, np.array([value, 0.0]), np.array([1.0]), 1)
+            for value in values
+        ]
+
+    assert _mean_difference(cells(0.5, 0.7), cells(0.1), "value") == pytest.approx(0.5)
+    assert _mean_difference(cells(0.5, 0.7), cells(0.1), "samples").tolist() == pytest.approx([0.5, 0.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -110,3 +111,14 @@ def test_what_is_undefined_for_a_type_has_no_study(worded_runs: list[Path], monk
     left = wording_parts(runs, Resamples(resamples=10))
     told = [[(part.part.kind, part.part.metric.name) for part in several] for several in (every, left)]
     assert len(made) == len(every) > 1 and told[1] == told[0][1:]
+
+
+def test_what_was_measured_is_known_over_all_wordings_and_by_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(wordings, "known_of", lambda *given: asked.append(given) or {("a", ""): 1})
+    monkeypatch.setattr(wordings, "by_wording", lambda measured, metric, kind: {f"{measured} {metric} {kind}": 2})
+    runs: Any = [SimpleNamespace(name="a"), SimpleNamespace(name="b")]
+    matched: Any = SimpleNamespace(measured=["first", "second"])
+    known = wordings._known(runs, matched, "type1", "ucerf")
+    assert known == {("a", ""): 1, ("a", "first ucerf type1"): 2, ("b", "second ucerf type1"): 2}
+    assert asked == [(runs, matched, "type1", {"": "ucerf", wordings.FLIPS: "flip_rate"})]
