@@ -16,7 +16,6 @@ TESTED_THROUGH = {
     "media/page/elements.py": "media/page/test_charts.py draws with them",
     "options/tuning.py": "training/test_tune_plan.py",
     "measuring/ensembles.py": "measuring/test_wordings.py",
-    "measuring/leeway/alternatives.py": "measuring/leeway/test_widening.py",
     "measuring/tables.py": "measuring/test_measure.py and test_sets.py",
     "metrics/columns.py": "metrics/test_sides.py and measuring/test_items.py compute every column",
     "metrics/table/answers.py": "a table: test_invariants.py takes every metric of it",
