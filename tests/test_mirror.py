@@ -17,7 +17,7 @@ TESTED_THROUGH = {
     "options/tuning.py": "training/test_tune_plan.py",
     "measuring/ensembles.py": "measuring/test_wordings.py",
     "measuring/tables.py": "measuring/test_measure.py and test_sets.py",
-    "metrics/columns.py": "test_kept.py keeps them, metrics/test_sides.py and measuring/test_items.py compute every column",
+    "metrics/columns.py": "test_kept.py keeps them, metrics/test_sides.py and measuring/test_items.py compute them",
     "metrics/table/answers.py": "a table: test_kept.py keeps it, test_invariants.py takes every metric of it",
     "metrics/table/calibration.py": "a table: test_kept.py keeps it, test_invariants.py takes every metric of it",
     "metrics/table/decisions.py": "a table: test_kept.py keeps it, test_invariants.py takes every metric of it",
