@@ -201,3 +201,11 @@ def test_the_halves_are_of_clusters_and_a_group_is_counted_where_it_was_tested()
     counts = {name: int((few.groups[tested] == name).sum()) for name in "ab"}
     expected = {"all": [4]} | {name: [count] for name, count in counts.items() if count}
     assert few.sizes == expected
+
+
+def test_groups_of_one_label_have_no_maps_of_their_own() -> None:
+    few = judged(["a", "b"] * 10)
+    few.y[:] = np.tile([0.0, 1.0], 10)
+    maps = list(recalibration._one_split(few, Splits(methods=("temperature",)), 0))
+    assert [fitted["maps"] for fitted in maps] == [recalibration.POOLED]
+    assert {key[1] for key in few.values} == {recalibration.POOLED}

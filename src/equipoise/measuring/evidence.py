@@ -279,12 +279,12 @@ def width_of(metric: Metric, k: int) -> float:
 def unit_means(statistics: Sequence[Statistic]) -> Floats:
     """Return the mean of each cluster over its items and variants; clusters without a value are left out."""
     sums, counts = _unit_sums(statistics)
-    return np.asarray(sums / counts, dtype=np.float64)
+    return sums / counts
 
 
 def unit_sizes(statistics: Sequence[Statistic]) -> Floats:
     """Return the number of items behind each of `unit_means`, in one variant."""
-    return np.asarray(_unit_sums(statistics)[1] / len(statistics), dtype=np.float64)
+    return _unit_sums(statistics)[1] / len(statistics)
 
 
 def _unit_sums(statistics: Sequence[Statistic]) -> tuple[Floats, Floats]:
