@@ -225,3 +225,10 @@ def test_groups_without_unmarked_sentences_have_no_change_to_these(marked: Outco
         assert list(_table_points(without, [metric], sentences.sentences, plan)) == []
     with pytest.raises(EquipoiseError, match=r"^a metric of identities reads 'colour'; known columns: "):
         _column(items, plan, "colour")
+
+
+def test_a_metric_that_reads_an_unknown_column_is_asked_for_with_the_others(marked: Outcomes) -> None:
+    items = Items(marked)
+    (sentences,) = marked_sentences(items)
+    odd = replace(METRICS["confidence_disparity"], inputs=("colour",))
+    assert {key[2] for key in _alike(items, sentences, [odd])} == {()}

@@ -136,7 +136,8 @@ def test_what_maps_do_is_as_kept() -> None:
     outcomes = asked(open_dataset(PAIRS), "cloze", model="bias=1,noise=2")
     made = {}
     for name, plan in {"usual": Splits(splits=3), "own": Splits(("platt", "isotonic"), 2, 5, "bias_type")}.items():
-        done = recalibrate([("d", "t", outcomes), ("empty", "t", asked(open_dataset("builtin").limited(2)))], plan)
+        empty = asked(open_dataset("builtin").limited(2))
+        done = recalibrate([("before", "t", empty), ("d", "t", outcomes), ("after", "t", empty)], plan)
         sums = done.table.select_dtypes("number").sum().to_dict()
         made[name] = {
             "table": done.table.iloc[:: max(1, len(done.table) // 12)],

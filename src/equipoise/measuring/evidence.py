@@ -183,7 +183,7 @@ class Evidence:
         radius = maximum.radius(sizes, level=level, shrink=shrink, method="higher" if largest else "linear")
         if samples is not None and np.isnan(radius):
             estimate = replace(self._alone(bootstrap.UNDEFINED), n=n)
-        elif samples is not None and bounded.has_width(0.0, radius, width):
+        elif bounded.has_width(0.0, radius, width):
             estimate = self._around(radius, maximum.METHOD if largest else "bootstrap of deviations", n)
         else:
             off = bounded.simultaneous_radius(self.fewest, count, width, level=level)
