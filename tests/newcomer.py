@@ -173,7 +173,9 @@ def check(newcomer: Newcomer) -> None:
 def test(newcomer: Newcomer, wheel: Path, files: Sequence[str]) -> None:
     """Run quick tests of the checkout with the wheel and the extras that they need."""
     extras = f"{wheel}[figures,excel,builder]"
-    newcomer.install("install the extras and pytest", extras, "pytest", "hypothesis", "jsonschema", "nbformat")
+    newcomer.install(
+        "install the extras and pytest", extras, "pytest", "hypothesis", "jsonschema", "nbformat", "tensorboardX"
+    )
     command = [newcomer.programs / "python", "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider"]
     print(newcomer.run("tests", [*command, f"--rootdir={ROOT}", *(ROOT / name for name in files)]).splitlines()[-1])
 

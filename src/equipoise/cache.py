@@ -39,7 +39,7 @@ def tidy_cache() -> None:
     with suppress(OSError, RuntimeError):
         for work in [*cache.glob(f"{WORK}*"), *cache.glob(f"*/{WORK}*")]:
             _remove_work(work)
-        for folder in ("servers", "hashes"):
+        for folder in ("servers", "hashes", "trials"):
             remove_abandoned(cache / folder)
 
 

@@ -155,7 +155,7 @@ def run_page(run: Run, *, sentences: bool = True) -> str:
     """Return the page of a run; without `sentences` no text of the dataset is in it."""
     from .media.page.html import Head, page
 
-    shown = sections(run, [topic for topic in page_topics() if sentences or topic not in WITH_TEXTS])
+    shown = [partial(topic, run) for topic in page_topics() if sentences or topic not in WITH_TEXTS]
     head = Head(run.name, "Audit of", background.facts(run))
     cases = partial(pack, run, sentences=sentences)
     return page(head, shown, scripts=RUN_SCRIPTS, cases=cases, at_once=are_many(run), left_out=LEFT_OUT)

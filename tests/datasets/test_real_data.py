@@ -32,6 +32,10 @@ OPENED: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {
     "genderlex-someone": ("gender-ece", ({},)),
     "gender-ece-winobias": ("gender-ece", ({}, {"without_faults": True})),
     "gender-ece-winogender": ("gender-ece", ({},)),
+    "winoidentity": (
+        "winobias",
+        ({"limit": 3}, {"limit": 4, "augment": ("C", "NR"), "crossed": True, "attributes": ("body-type", "age")}),
+    ),
 }
 """What is opened -> the folder that it needs, and with which options."""
 
@@ -78,11 +82,7 @@ OURS: dict[str, tuple[dict[str, Any], ...]] = {
     "decisions": ({},),
     "decisions:hiring": ({},),
     "decisions:triage": ({"limit": 5},),
-    "winoidentity": (
-        {"limit": 3},
-        {"limit": 4, "augment": ("C", "NR"), "crossed": True, "attributes": ("body-type", "age")},
-        {"limit": 2, "augment": ("R",), "attributes": ("non-demographic",), "base": "fresh"},
-    ),
+    "winoidentity": ({"limit": 2, "augment": ("R",), "attributes": ("non-demographic",), "base": "fresh"},),
 }
 
 

@@ -286,9 +286,9 @@ def test_the_pronoun_of_an_example_is_read_from_its_slots(slots: str, pronoun: s
 
 
 @pytest.mark.parametrize(("items", "many"), [((49_999,), False), ((50_000,), True), ((25_000, 25_000), True)])
-def test_many_items_are_packed_on_a_core_of_their_own(items: tuple[int, ...], many: bool) -> None:
+def test_many_items_are_shown_by_several_cores(items: tuple[int, ...], many: bool) -> None:
     tables: list[str] = []
-    parts = [SimpleNamespace(items=range(count), outcomes=(), pairs=()) for count in items]
-    run: Any = SimpleNamespace(parts=parts, table=tables.append, groups=())
+    parts = [SimpleNamespace(items=range(count), outcomes=(), pairs=(), measured=()) for count in items]
+    run: Any = SimpleNamespace(parts=parts, table=tables.append)
     assert cases.are_many(run) is many
-    assert tables == (["examples.parquet"] if many else []), "what both need is read once, before"
+    assert tables == (["examples.parquet"] if many else []), "what all need is read once, before"

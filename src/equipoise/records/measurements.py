@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Literal, Self
 
 from .errors import EquipoiseError
@@ -13,6 +14,9 @@ from .errors import EquipoiseError
 Better = Literal["higher", "lower", "neither"]
 
 MOST_DIGITS = 12
+
+
+_numbers = attrgetter("value", "low", "high", "level", "n", "method", "p", "p_corrected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,10 @@ class Estimate:
             value = getattr(self, name)
             if value != value:
                 object.__setattr__(self, name, math.nan)
+
+    def __eq__(self, other: object) -> bool:
+        # As tuples, for which that one NaN is equal to itself; since Python 3.13 a dataclass compares value by value.
+        return _numbers(self) == _numbers(other) if isinstance(other, Estimate) else NotImplemented
 
     @classmethod
     def alone(cls, value: float, *, level: float, n: int, method: str) -> Self:

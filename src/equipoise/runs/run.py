@@ -237,7 +237,8 @@ class Part:
         return {"dataset": self.dataset, "task": self.task, "type": kind, **more}
 
     def _of(self, frame: pd.DataFrame) -> pd.DataFrame:
-        return frame[(frame["dataset"] == self.dataset) & (frame["task"] == self.task)]
+        inside = (frame["dataset"] == self.dataset) & (frame["task"] == self.task)
+        return frame if inside.all() else frame[inside]
 
     @cached_property
     def items(self) -> pd.DataFrame:

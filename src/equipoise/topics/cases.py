@@ -49,13 +49,13 @@ def case_section(run: Run) -> Section:
 
 
 def are_many(run: Run) -> bool:
-    """Return whether packing the cases takes long enough for a core of its own: a second or more.
+    """Return whether a page of the cases takes long enough to be made on several cores: a second or more.
 
-    Of many, what cases and the rest of a page are made of is read now, once for both.
+    Of many, what cases and sections are made of is read now, once for all.
     """
     many = sum(len(part.items) for part in run.parts) >= MANY_ITEMS
     if many:
-        read = [(part.outcomes, part.pairs) for part in run.parts], run.table("examples.parquet"), run.groups
+        read = [(part.outcomes, part.pairs, part.measured) for part in run.parts], run.table("examples.parquet")
         del read  # the run holds it
     return many
 

@@ -7,6 +7,7 @@ import hashlib
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -19,7 +20,7 @@ from sample_sections import SECTIONS
 from equipoise import __version__, cores
 from equipoise.media.page import html
 from equipoise.media.page.elements import web_file
-from equipoise.media.page.html import PLACE, Head, draw
+from equipoise.media.page.html import Head, draw
 from equipoise.media.palette import style_sheet
 from equipoise.records import Estimate
 from equipoise.records.showing import Cell, Chart, Column, Finding, Row, Section, Table
@@ -293,12 +294,38 @@ def test_a_page_without_sentences_holds_none(opened: Opened, planted_run: Path, 
     assert number_of_cases(tab) > 0
 
 
-def test_cases_packed_on_another_core_make_the_same_page(planted_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_made_on_several_cores_is_the_same_page(planted_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = run_page(Run(planted_run))
-    monkeypatch.setattr(cores, "wanted", lambda: 2)
+    monkeypatch.setattr(cores, "wanted", lambda: 3)
     monkeypatch.setattr(cases, "MANY_ITEMS", len(Run(planted_run).outcomes))
     assert run_page(Run(planted_run)) == alone
-    assert PLACE not in alone
+
+
+def test_a_large_page_is_made_on_all_cores_cases_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared: list[int] = []
+
+    def shared_out(function: Any, parts: list[Any]) -> list[Any]:
+        shared.append(len(parts))
+        return [function(part) for part in parts]
+
+    monkeypatch.setattr(cores, "shared_out", shared_out)
+    made: list[str] = []
+
+    def section() -> Section:
+        made.append("section")
+        return Section("Made", [], "made")
+
+    def packed() -> str:
+        made.append("cases")
+        return "packed"
+
+    given = [section, lambda: None, Section("There", [], "there")]
+    alone = html.page(Head("m"), given, cases=packed)
+    assert not shared and html.page(Head("m"), given, cases=packed, at_once=True) == alone
+    assert shared == [4] and made == ["cases", "section"] * 2
+    assert re.findall('<section id="(.*?)"', alone) == ["made", "there"]
+    assert '<script type="application/octet-stream" id="case-data">packed</script>' in alone
+    assert "case-data" not in html.page(Head("m"), given).split("<script>")[0]
 
 
 def test_the_page_is_the_same_twice_and_never_says_fair(planted_run: Path) -> None:

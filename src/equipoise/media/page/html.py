@@ -7,16 +7,16 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
 from ... import __version__, cores
 from ...records import Estimate
-from ...records.showing import Cell, Chart, Column, Content, Finding, Heat, Panel, Section, Shown, Table, every
+from ...records.showing import Cell, Chart, Column, Content, Finding, Heat, Panel, Section, Shown, Table
 from ..cells import ARROWS, counts_of, estimate_of, plain, shares_counts, words
 from ..layout import is_of
 from ..palette import style_sheet
@@ -41,9 +41,24 @@ class Head:
     tab: str = ""
 
 
+Maker = Callable[[], Section | None]
+"""Makes a section of a page; None where there is nothing to show."""
+
+
+class Drawn(NamedTuple):
+    """A section as it is drawn on a page, and what the rest of the page says of it."""
+
+    id: str
+    title: str
+    label: str
+    layout: str
+    body: Markup
+    is_sortable: bool
+
+
 def page(
     head: Head,
-    sections: Iterable[Section],
+    sections: Iterable[Section | Maker],
     *,
     scripts: Sequence[str] = ("page.js",),
     cases: Callable[[], str] | None = None,
@@ -52,46 +67,46 @@ def page(
 ) -> str:
     """Return a whole page; the browser is told to run these scripts and no others, and to fetch nothing.
 
-    `cases` packs the cases of a run, `at_once` while the rest of the page is made, on another core. `left_out` is
-    printed on paper only: what is not there, and where it is.
+    `cases` packs the cases of a run. With `at_once` they and the sections are made on all cores. `left_out` is printed
+    on paper only: what is not there, and where it is.
     """
-
-    def content() -> str:
-        shown = list(sections)
-        sorting = SORTING if any(table.sortable for table in every(shown, Table)) else ()
-        code = code_of((*scripts, *sorting))
-        return (
-            _environment()
-            .get_template("page.html")
-            .render(
-                title=head.tab or f"{head.kicker} {head.title}".strip(),
-                heading=head.title,
-                kicker=head.kicker,
-                facts=head.facts,
-                crumbs=head.crumbs,
-                sections=shown,
-                style=Markup(style()),
-                # The hash is of the text between the tags, to the byte.
-                script=Markup(code),
-                script_hash=script_hash(code),
-                cases=PLACE if cases else "",
-                left_out=left_out,
-                version=__version__,
-            )
+    # The cases come first: they take longest.
+    makers: list[Callable[[], Any]] = [cases or str, *(partial(_drawn, section) for section in sections)]
+    packed, *made = cores.shared_out(_made, makers) if at_once else map(_made, makers)
+    drawn = [section for section in made if section is not None]
+    code = code_of((*scripts, *(SORTING if any(section.is_sortable for section in drawn) else ())))
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=head.tab or f"{head.kicker} {head.title}".strip(),
+            heading=head.title,
+            kicker=head.kicker,
+            facts=head.facts,
+            crumbs=head.crumbs,
+            sections=drawn,
+            style=Markup(style()),
+            # The hash is of the text between the tags, to the byte.
+            script=Markup(code),
+            script_hash=script_hash(code),
+            cases=packed,
+            left_out=left_out,
+            version=__version__,
         )
-
-    if cases is None:
-        return content()
-    made, packed = cores.shared_out(_made, [content, cases]) if at_once else (content(), cases())
-    return made.replace(f"{PLACE}</script>", f"{packed}</script>", 1)
+    )
 
 
-PLACE = "(cases)"
-"""Is on a page until the cases are packed."""
-
-
-def _made(maker: Callable[[], str]) -> str:
+def _made(maker: Callable[[], Any]) -> Any:
     return maker()
+
+
+def _drawn(made: Section | Maker) -> Drawn | None:
+    """Return a section as it is on a page, made first where it is not."""
+    section = made if isinstance(made, Section) else made()
+    if section is None:
+        return None
+    is_sortable = any(table.sortable for table in section.every(Table))
+    return Drawn(section.id, section.title, section.label, section.layout, _body(section, 3), is_sortable)
 
 
 def code_of(scripts: Sequence[str]) -> str:
@@ -111,8 +126,13 @@ def style() -> str:
 
 def draw(shown: Shown | Section, level: int = 3) -> Markup:
     """Return a finding, table, chart or section as HTML."""
+    return _body(Section("", [shown]), level)
+
+
+def _body(section: Section, level: int) -> Markup:
+    """Return all of a section but its title."""
     macros: Any = _environment().get_template("shown.html").module
-    return Markup(macros.body_of(Section("", [shown]), level))
+    return Markup(macros.body_of(section, level))
 
 
 @cache

@@ -49,18 +49,20 @@ class LaidOutLinear(torch.nn.Module):
         return weight
 
 
-def lay_out(model: Any, sequence: Sequence[int]) -> bool:
+@torch.inference_mode()
+def lay_out(model: Any, sequence: Sequence[int] | None) -> bool:
     """Replace the linear layers of a model and return whether that was done: only where its answers stay the same.
 
-    The head, and weights that two modules share, stay as they are. Each old weight is freed when its layer is laid out,
-    so that no more than one of them is in memory twice.
+    They are compared for a sequence of token ids; with None they are known to stay the same. The head, and weights that
+    two modules share, stay as they are. Each old weight is freed when its layer is laid out, so that no more than one
+    of them is in memory twice.
     """
     if not available() or free_memory() < 2 * max(parameter.nbytes for parameter in model.parameters()):
         return False
     if any(parameter.dtype != torch.float32 for parameter in model.parameters()):
         return False
-    ids = torch.tensor([sequence])
-    before = model(input_ids=ids, use_cache=False).logits
+    ids = torch.tensor([sequence or ()])
+    before = model(input_ids=ids, use_cache=False).logits if sequence else None
     kept = _sharers(model)
     replaced = [
         (parent, name, layer)
@@ -72,7 +74,7 @@ def lay_out(model: Any, sequence: Sequence[int]) -> bool:
         _page_out(layer.weight)
         layer.weight = torch.nn.Parameter(torch.empty(0), requires_grad=False)
     try:
-        if float((model(input_ids=ids, use_cache=False).logits - before).abs().max()) <= TOLERANCE:
+        if before is None or float((model(input_ids=ids, use_cache=False).logits - before).abs().max()) <= TOLERANCE:
             return bool(replaced)
     except Exception:  # a model that reads its layers' weights directly may raise anything
         pass

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any
 
-import torch
-
 from ...options import EngineOptions
 from ...records import Context, Example, ModelError, Prompt, Sampling, Score
 from ..encoding import Asked, Encoder, neopronouns, split_notes
@@ -25,6 +23,7 @@ from ..packing.shape import Shape
 from ..reductions import REDUCTIONS, first_token_mass, reductions
 from .cpu import lay_out
 from .head import is_widened
+from .known_trials import circumstances, has_passed, remember
 from .model import config_sha256, gpus, is_encoder, window
 from .passes import MODES, Answer, Passes
 from .prefixes import Prefixes
@@ -250,26 +249,49 @@ class HuggingFaceEngine(EngineDefaults):
         return self._pool
 
     def _choose_mode(self) -> None:
-        """Find out once whether packed rows give the model's plain answers."""
+        """Find out once whether packed rows give the model's plain answers; an earlier process may have done so."""
+        facts = self._circumstances()
+        known = has_passed(facts)
         trial = Trial(self._passes, self._schedule, self._encoder.questions(PROMPTS), name=self.name)
-        trial.check_causal()
-        if self.device.type == "cpu" and not self._borrowed and "quantize" not in self._weights:
-            with torch.inference_mode():
-                lay_out(self._model, trial.sequence)
-        fault = trial.fault("packed")
+        if not known:
+            trial.check_causal()
+        laid_out = self._lays_out and lay_out(self._model, None if known else trial.sequence)
+        if known:
+            self._mode, self._passes.prefixes = "packed", Prefixes() if self._recalls else None
+            return
+        fault = flaw = trial.fault("packed")
         if fault and self._passes.segmented:
             self._passes.attend_densely()
             fault = trial.fault("packed")
         if (fault or self._window) and not trial.fault("cached"):
             self._fallback = "cached"
         self._mode = self._fallback if fault else "packed"
-        if self._remembers and self._passes.segmented and not fault:
+        if self._recalls and not fault:
             # The second time, all but the nodes that predict are known.
             self._passes.prefixes = Prefixes()
-            again = trial.fault("packed") or trial.fault("packed")
-            self._passes.prefixes = None if again else Prefixes()
+            flaw = flaw or trial.fault("packed") or trial.fault("packed")
+            self._passes.prefixes = None if flaw else Prefixes()
         if fault:
             self._notes.append(f"{fault}; {MODES[self._mode]} are used")
+        if not flaw and laid_out == self._lays_out:
+            remember(facts)
+
+    @property
+    def _lays_out(self) -> bool:
+        """Whether the weights are rearranged for the processor."""
+        return self.device.type == "cpu" and not self._borrowed and "quantize" not in self._weights
+
+    @property
+    def _recalls(self) -> bool:
+        """Whether what a model computed of a prefix is kept for the next batch."""
+        return self._remembers and self._passes.segmented
+
+    def _circumstances(self) -> dict[str, Any] | None:
+        """Return what the outcome of the trial depends on; None where it is not remembered."""
+        if self._borrowed or self._window:
+            return None
+        chosen = {"row_tokens": self.shape.row_tokens, "segmented": self._passes.segmented, "recalls": self._recalls}
+        return circumstances(self._model, self.identity, **chosen)
 
     def _worth_compiling(self) -> bool:
         """Return whether to compile: on request, or when there is enough work."""
