@@ -13,6 +13,7 @@ from kept_texts import assert_kept
 
 import equipoise
 from equipoise.datasets import Dataset, open_dataset
+from equipoise.measuring import settling
 from equipoise.measuring.duels import improvement
 from equipoise.measuring.goals import goals
 from equipoise.measuring.measure import Plan
@@ -21,7 +22,6 @@ from equipoise.metrics import METRICS
 from equipoise.metrics.requirement import FAILED, PASSED, UNDECIDED, parse_duel, parse_requirement
 from equipoise.records import EquipoiseError, Outcomes, RunKey
 from equipoise.scoring.planted import PlantedEngine
-from equipoise.stats.planning import units_to_settle
 from equipoise.tasks import open_task
 
 DATA = open_dataset("builtin")
@@ -214,7 +214,11 @@ def test_a_budget_that_is_spent_too_early_says_what_can_be_said() -> None:
     assert ended("accuracy_gap <= 0.9", 1).needed == 3, "more than were asked"
 
 
-def test_a_comparison_whose_budget_is_spent_says_how_many_sets_would_settle_it() -> None:
+def test_a_comparison_whose_budget_is_spent_says_how_many_sets_would_settle_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rehearsed: list[Any] = []
+    monkeypatch.setattr(settling, "units_to_settle", lambda *given: rehearsed.append(given) or 77)
     data, asked = DATA.limited(110), Asked(strength=1.0, bias=0.5, noise=0.8)
     earlier = Asked(strength=1.0, bias=0.6, noise=0.8)(data.examples)
     ((goal,),) = goals([(data, "next-word")], [parse_duel("accuracy", 0.0)], PLAN, {("builtin", "next-word"): earlier})
@@ -223,7 +227,9 @@ def test_a_comparison_whose_budget_is_spent_says_how_many_sets_would_settle_it()
     units = improvement(asked(settled.dataset.examples), goal)
     assert units is not None and (decision.outcome, decision.how, decision.word) == (UNDECIDED, BUDGET, "")
     assert decision.value == pytest.approx(units.sums.sum() / units.counts.sum())
-    assert decision.needed == units_to_settle(units, 0.0, (1 - goal.level) / 2)
+    ((seen, bound, error),) = rehearsed
+    assert decision.needed == 77 and np.array_equal(seen.sums, units.sums)
+    assert (bound, error) == (0.0, pytest.approx((1 - goal.level) / 2))
     assert settled.sample is not None and not settled.sample.followed, "no metric of this run alone is followed"
     other = replace(goal, earlier=earlier.take(np.array([], dtype=int)))
     (unknown,) = until_settled(data, asked, PLAN, KEY, [other], at_most=45).decisions
