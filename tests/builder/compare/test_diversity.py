@@ -184,3 +184,9 @@ def test_the_files_of_a_known_dataset_are_found_in_its_folder(monkeypatch: pytes
     monkeypatch.setattr(diversity, "open_dataset", lambda spec: SimpleNamespace(name=f"of {spec}", examples=[]))
     name, texts, _ = written_texts("winobias")
     assert (name, texts) == ("of winobias", ["The cook met the nurse because he ran."])
+
+
+def test_distances_keep_their_digits_far_from_zero() -> None:
+    vectors = np.random.default_rng(1).random((60, 3))
+    far = pair_distance_deviation(vectors + 5000.0)
+    assert far == pytest.approx(float(np.std(pdist(vectors))), rel=1e-5)

@@ -360,3 +360,14 @@ def test_a_sentence_is_looked_for_again_once_where_some_came_free(
     assert survey.work.question("ann") is None and looked == ["ann", "ann"]
     monkeypatch.setattr(survey.work, "sweep", lambda: 0)
     assert survey.work.question("bob") is None and looked == ["ann", "ann", "bob"]
+
+
+@pytest.mark.parametrize("coverage", [Coverage(1, 1), Coverage(1, 3), Coverage(2, 2)])
+def test_a_correction_counts_the_sentence_again(make: Callable[..., SurveyDatabase], coverage: Coverage) -> None:
+    survey = make(Asking(Rule(coverage)), 1)
+    who = rater(survey)
+    question = survey.work.question(who.id)
+    assert question is not None and survey.work.answer(who.session, question.ticket, vote(False))
+    for replies in (vote(True, True, False), vote(True, True, True), vote(True, False, False), vote(False)):
+        assert survey.work.correct(who.id, question.ticket, replies)
+        assert survey.tidy() == 0, "what is stored of the sentence follows from its answers"
