@@ -49,10 +49,13 @@ def value(run: Run) -> Measurement:
     return found
 
 
-def test_a_chart_of_one_function_is_on_the_page_in_figures_and_in_notebooks(run: Run, value: Measurement) -> None:
+def test_a_chart_of_one_function_is_on_the_page_in_figures_and_in_notebooks(
+    run: Run, value: Measurement, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = report.run_page(run)
     assert '<section id="certainty"' in page and "How sure it is &lt;i&gt;" in page and "<i>" not in page
     assert f"{value}" in page.split('id="certainty"')[1]
+    monkeypatch.setattr(report, "TOPICS", (certainties,))
     for width, inches in (("column", 3.25), ("page", 6.75)):
         files = dict(report.run_figures(run, width=width))
         content = files["certainties-builtin-next-word.pdf"]

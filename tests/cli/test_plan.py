@@ -23,6 +23,7 @@ def run(*words: str) -> tuple[int, str]:
     return result.exit_code, " ".join((result.output + str(result.exception or "")).split())
 
 
+@pytest.mark.slow
 def test_a_plan_says_sets_prompts_and_time_and_draws_the_power() -> None:
     code, text = run("--detect", "flip_bias[type=type1]=0.05", "--width", "ucerf[type=type2]=0.1")
     assert code == 0 and "no: builtin · next-word has 244 such sets, you would need about" in text

@@ -60,6 +60,7 @@ def test_the_command_names_models_as_the_suite_does_and_writes_tables_and_figure
     )
 
 
+@pytest.mark.slow
 def test_runs_that_are_not_usable_are_left_out_with_the_reason(folder: Path, tmp_path: Path) -> None:
     command = [
         "audit",
