@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from local_parts import write_records
 from noted import noted, refusal, said
+from survey_raters import survey_of
 
 from equipoise.builder.compare.statistics import Statistics, StatsOptions
 from equipoise.builder.draft.generation import Estimate, Outcome, Plan
@@ -18,7 +19,10 @@ from equipoise.builder.draft.prompt_files import read_prompts
 from equipoise.builder.rules import filters
 from equipoise.builder.rules.filters import Filtered, FilterOptions
 from equipoise.builder.rules.variants import Swapped
-from equipoise.builder.steps import BuildFolder, Draft, Step
+from equipoise.builder.steps import BuildFolder, Draft, Sentence, Step, Variant
+from equipoise.builder.verdict.cleaning import SIMULATED_LINE, Cleaned, CleanOptions
+from equipoise.builder.verdict.consensus import CRITERIA, Rule
+from equipoise.builder.verdict.votes import Answer
 from equipoise.builder.wordlist import occupations
 from equipoise.cli import build as command
 from equipoise.datasets.markers import read_markers
@@ -247,3 +251,112 @@ def test_the_log_of_a_step_is_told_with_its_reasons(capsys: pytest.CaptureFixtur
     command._say(build, "clean", "sentences", "pairs", quiet=False)
     command._say(build, "clean", "sentences", "pairs", quiet=True)
     assert capsys.readouterr().out == "1,200 sentences in, 7 pairs out\n"
+
+
+def person(at: int, *, marker: str = "", he: str = "he") -> Sentence:
+    """Return a sentence about a cook and a clerk, in two versions."""
+    text = f"The cook met the clerk {at} times because {he} ran."
+    group = "male" if he == "he" else "neutral"
+    others = (Variant(text.replace(f" {he} ", " she "), "she", "female", marker),)
+    return Sentence(f"s{at}", "type2", text, he, "subject", "cook", "clerk", "cook", group, others, marker)
+
+
+@pytest.fixture
+def cleaned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Return the notes of a step that keeps two of seven sentences, one of them simulated."""
+    notes = SimpleNamespace(sentences=[person(at) for at in range(7)], kept=Counter({"incoherent": 3, "none": 0}))
+    write_records(BuildFolder(tmp_path).kept, notes.sentences)
+    answers = [Answer(f"s{at}", f"r{at}", 0, ("yes", "yes", "no"), 5.0, False, "person") for at in range(2)]
+    answers += [replace(answers[1], origin="simulated", rater="r9")]
+    survey_of(tmp_path / "survey.sqlite", notes.sentences, answers)
+    notes.result = Cleaned(
+        {}, {}, ((notes.sentences[0], "cook"), (notes.sentences[1], "cook")), notes.kept, 0, (), 0, 0
+    )
+    notes.clean = lambda **facts: noted(
+        monkeypatch, "equipoise.builder.verdict.cleaning.clean", replace(notes.result, **facts)
+    )
+    notes.files = noted(monkeypatch, "equipoise.builder.verdict.cleaning.dataset_files", {"mine.csv": "x", "b.md": "y"})
+    notes.summary = noted(monkeypatch, "equipoise.builder.verdict.summary.summarise", "summary")
+    monkeypatch.setattr("equipoise.runs.manifest.now", lambda: "now")
+    return notes
+
+
+def test_a_dataset_is_cleaned_by_the_criteria_of_the_survey(cleaned: Any, tmp_path: Path) -> None:
+    calls = cleaned.clean()
+    out, errors = said("build", "clean", tmp_path)
+    (((sentences, answers, options), _),) = calls
+    assert sentences == cleaned.sentences and options == CleanOptions(Rule())
+    people = [("r0", "person"), ("r1", "person"), ("r9", "simulated")]
+    assert [(answer.rater, answer.origin) for answer in answers] == people
+    assert out.splitlines() == [
+        "7 sentences in, 2 pairs out (incoherent 3)",
+        f"4 sentences are in {tmp_path / 'dataset' / 'mine.csv'}; audit a model with them:",
+        f"  equipoise audit --data {tmp_path / 'dataset' / 'mine.csv'} --columns text=sample",
+    ]
+    assert errors == ""
+    log = BuildFolder(tmp_path).steps()["clean"]
+    rule = Rule()
+    assert (log.came_in, log.went_out, log.reasons, log.finished) == (7, 2, {"incoherent": 3, "none": 0}, "now")
+    assert log.settings == {
+        "raters per sentence": f"{rule.coverage.enough} to {rule.coverage.most}",
+        "coherent": f"{'at least' if rule.criteria.inclusive else 'over'} {rule.criteria.coherent:g}",
+        "meant": f"at least {rule.criteria.meant:g}",
+        "not meant": f"{'at most' if rule.criteria.inclusive else 'under'} {rule.criteria.not_meant:g}",
+    }
+    (((_, sheet), _),) = cleaned.files
+    assert (sheet.name, sheet.licence, sheet.words, sheet.summary) == (tmp_path.name, "", USUAL, "summary")
+    assert [one.name for one in sheet.steps] == ["clean"] and sheet.options == options
+    assert (tmp_path / "dataset" / "b.md").read_text() == "y"
+
+
+def test_every_option_of_cleaning_is_handed_on(cleaned: Any, tmp_path: Path) -> None:
+    calls = cleaned.clean(unsettled=tuple("abcdef"), simulated=True)
+    shares = ("--criteria", "appendix-d", "--coherent", "0.7", "--meant", "0.8", "--not-meant", "0.1")
+    names = ("--name", "own", "--licence", "CC0", "--words", "words.csv")
+    out, errors = said("build", "clean", tmp_path, *names, *shares, "--allow-unsettled", "--people-only")
+    (((_, answers, options), _),) = calls
+    criteria = replace(CRITERIA["appendix-d"], coherent=0.7, meant=0.8, not_meant=0.1)
+    assert options == CleanOptions(Rule(criteria=criteria), allow_unsettled=True)
+    assert [answer.rater for answer in answers] == ["r0", "r1"]
+    (((_, sheet), _),) = cleaned.files
+    assert (sheet.name, sheet.licence, sheet.words) == ("own", "CC0", OTHERS)
+    assert errors.splitlines() == [
+        "note: these are not the criteria by which the survey asked; some sentences may not be settled",
+        "note: 6 sentences are not settled (kept if their votes allow): a, b, c, d, e, …",
+    ]
+    assert out.splitlines()[0] == SIMULATED_LINE
+    settings = BuildFolder(tmp_path).steps()["clean"].settings
+    words = ("at least", "at most") if criteria.inclusive else ("over", "under")
+    assert settings["coherent"] == f"{words[0]} 0.7" and settings["not meant"] == f"{words[1]} 0.1"
+    assert settings["meant"] == "at least 0.8"
+
+
+def test_cleaning_quietly_says_nothing_but_that_answers_are_simulated(cleaned: Any, tmp_path: Path) -> None:
+    cleaned.clean(unsettled=("a",))
+    assert said("build", "clean", tmp_path, "--quiet", "--meant", "0.8") == ("", "")
+    cleaned.clean(simulated=True)
+    assert said("build", "clean", tmp_path, "--quiet") == (f"{SIMULATED_LINE}\n", "")
+
+
+@pytest.mark.parametrize(("marker", "columns"), [("old", " --columns group:marker=marker"), ("", "")])
+def test_sets_of_any_pronouns_are_audited_by_the_marker_where_they_have_one(
+    cleaned: Any, tmp_path: Path, marker: str, columns: str
+) -> None:
+    cleaned.clean(
+        kept=((person(1, he="they"), "cook"), (person(2, he="they", marker=marker), "cook")), unsettled=("a",)
+    )
+    out, errors = said("build", "clean", tmp_path)
+    assert out.splitlines()[0] == "7 sentences in, 2 sets out (incoherent 3)"
+    assert out.splitlines()[2] == f"  equipoise audit --data {tmp_path / 'dataset' / 'mine.csv'}{columns}"
+    assert errors == "note: 1 sentences are not settled (left out): a\n"
+
+
+def test_cleaning_that_leaves_nothing_or_has_no_survey_is_refused(cleaned: Any, tmp_path: Path) -> None:
+    cleaned.clean(kept=())
+    assert refusal("build", "clean", tmp_path) == "no sentence is left (incoherent 3); nothing was written"
+    assert BuildFolder(tmp_path).steps()["clean"].went_out == 0 and not (tmp_path / "dataset").exists()
+    database = tmp_path / "survey.sqlite"
+    moved = database.rename(tmp_path / "moved.sqlite")
+    assert refusal("build", "clean", tmp_path).startswith(str(database))
+    cleaned.clean()
+    assert said("build", "clean", tmp_path, "--database", f"sqlite:///{moved}")[0].startswith("7 sentences in")

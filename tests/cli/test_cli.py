@@ -130,3 +130,17 @@ def test_a_terminal_is_told_when_other_programs_use_the_cores(
     with progress_bar(quiet=False):
         pass
     assert ("Other programs use the cores (load 7.9 on 2 cores): this takes longer." in terminal.getvalue()) == said
+
+
+def test_only_streams_of_text_are_told_how_to_replace(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, wrapped = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(cli.sys, "stdout", plain)
+    monkeypatch.setattr(cli.sys, "stderr", wrapped)
+    for name in ("tidy_cache", "ignore"):
+        monkeypatch.setattr(cli, name, lambda: None)
+    monkeypatch.setattr(cli, "app", lambda **named: 0)
+    monkeypatch.setattr(cli.gc, "freeze", lambda: None)
+    monkeypatch.setattr(cli.gc, "set_threshold", lambda *_: None)
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert wrapped.errors == "replace"

@@ -57,6 +57,7 @@ def test_what_is_printed_is_a_file_that_says_the_same(printed: Callable[..., str
         ("orders = true", "audit.toml: orders must be a whole number, not True"),
         ("task = [1]", "audit.toml: task must be text, not 1"),
         ('bos = "sometimes"', "audit.toml: bos must be one of auto, always, never, not 'sometimes'"),
+        ("bos = 3", "audit.toml: bos must be one of auto, always, never, not 3"),
         ('log = ["paper"]', "audit.toml: log must be one of mlflow, wandb, tensorboard, not 'paper'"),
         ("crossed = 1", "audit.toml: crossed must be true or false, not 1"),
         ("orders = ?", "audit.toml: is not a TOML file: Invalid value (at line 1, column 10)"),
@@ -114,7 +115,9 @@ def test_the_files_that_init_writes_are_as_they_were_kept() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["[gate]\nrequire = [1]", "gate = 3", '[gate]\nrequire = "x"'])
+@pytest.mark.parametrize(
+    "text", ["[gate]\nrequire = [1]", "gate = 3", '[gate]\nrequire = "x"', "[gate]\nother = 1\nrequire = [1]"]
+)
 def test_a_gate_is_a_list_of_texts(printed: Callable[..., str], text: str) -> None:
     sentence = "audit.toml: [gate] needs require, a list of texts such as 'ucerf[type=type2] >= 0.80'"
     with pytest.raises(EquipoiseError, match=f"^{re.escape(sentence)}$"):

@@ -15,6 +15,8 @@ from test_errors import HE, HEADER, refused
 
 from equipoise.datasets import CARDS, open_dataset
 from equipoise.datasets.dataset import Dataset, Fault
+from equipoise.datasets.identity import NAME as IDENTITY
+from equipoise.datasets.identity import identity_counts, identity_dataset, recipe
 from equipoise.records import Example
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -158,3 +160,14 @@ def test_documents_are_made_and_what_is_doubtful_is_listed(monkeypatch: pytest.M
 
 def test_a_group_without_a_command_shows_its_help() -> None:
     assert said("data")[0].startswith("Usage: ")
+
+
+def test_marked_sentences_are_shown_with_their_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = identity_dataset(open_dataset("builtin").limited(20), recipe())
+    noted(monkeypatch, "equipoise.datasets.open_dataset", dataset)
+    shown, other = (
+        {" ".join(line.split()) for line in said("data", "show", name)[0].splitlines()}
+        for name in (IDENTITY, "builtin")
+    )
+    counts = {f"{name} {text}" for name, text in identity_counts(dataset)}
+    assert counts and counts <= shown and not counts & other

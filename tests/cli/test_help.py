@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,9 +16,9 @@ from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import GROUPS, app, main
-from equipoise.cli.help import COMMON, OLD_COMMANDS
+from equipoise.cli.help import COMMON, OLD_COMMANDS, _write_panels
 from equipoise.cli.parameters import AUDIT
-from equipoise.options import PANELS, RENAMED
+from equipoise.options import OUTPUT, PANELS, RENAMED
 from equipoise.options.option import TUNING
 
 SCREEN = {"COLUMNS": "80", "TERMINAL_WIDTH": "80"}
@@ -121,3 +123,23 @@ def test_help_is_as_it_was_kept(command: str) -> None:
 def test_the_first_help_is_as_it_was_kept() -> None:
     several = [shown(*words, "--help") for words in ((), ("gate",), ("study",), ("build",), ("data", "make"))]
     assert_kept("cli/help/first", *several)
+
+
+def test_a_parameter_without_help_is_in_no_panel() -> None:
+    told: list[Any] = []
+
+    class Formatter:
+        def section(self, name: str) -> Any:
+            told.append(name)
+            return nullcontext()
+
+        def write_dl(self, rows: Any) -> None:
+            told.append(list(rows))
+
+    def parameter(record: Any, panel: str | None) -> Any:
+        return SimpleNamespace(get_help_record=lambda ctx: record, rich_help_panel=panel)
+
+    first = next(iter(PANELS))
+    params = [parameter(("--b", "b"), None), parameter(None, first), parameter(("--a", "a"), first)]
+    _write_panels(params, None, Formatter())
+    assert told == [first, [("--a", "a")], OUTPUT, [("--b", "b")]]

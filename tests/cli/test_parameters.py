@@ -104,6 +104,7 @@ def test_columns_are_parts_of_names_and_columns(parts: list[str], mapping: dict[
         (["a"], "--columns takes name=column parts, not 'a'"),
         (["=b"], "--columns takes name=column parts, not '=b'"),
         (["a=b, c="], "--columns takes name=column parts, not ' c='"),
+        (["a=b", "a="], "--columns takes name=column parts, not 'a='"),
         (["a=b", "a=c"], "--columns names 'a' twice: 'b' and 'c'"),
     ],
 )

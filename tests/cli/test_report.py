@@ -112,13 +112,13 @@ def test_one_run_or_an_error_and_formats_that_are_allowed() -> None:
 
 
 def test_figures_are_of_a_run_of_datasets_apart_or_of_a_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("equipoise.runs.run.Run", lambda folder: folder)
     of_run = noted(monkeypatch, "equipoise.report.run_figures", "of run")
     apart = noted(monkeypatch, "equipoise.topics.scale.spreads_apart", ["chart"])
     drawn = noted(monkeypatch, "equipoise.media.paper.figure_files", "apart")
     of_several = noted(monkeypatch, "equipoise.report.comparison_figures", "of several")
     compared = noted(monkeypatch, "equipoise.cli.report.compared", "comparison")
     kept = noted(monkeypatch, "equipoise.cli.report._write_all")
+    monkeypatch.setattr("equipoise.runs.run.Run", lambda folder: folder)
     two = replace(WANTED, runs=[Path("a"), Path("b")], width="page", intersect=True, quiet=True)
     report._figures(WANTED)
     report._figures(two)
@@ -137,11 +137,11 @@ def test_figures_are_of_a_run_of_datasets_apart_or_of_a_comparison(monkeypatch: 
 
 
 def test_tables_are_of_a_run_or_of_a_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("equipoise.runs.run.Run", lambda folder: folder)
     of_run = noted(monkeypatch, "equipoise.report.run_tables", "of run")
     of_several = noted(monkeypatch, "equipoise.report.comparison_tables", "of several")
     noted(monkeypatch, "equipoise.cli.report.compared", "comparison")
     kept = noted(monkeypatch, "equipoise.cli.report._write_all")
+    monkeypatch.setattr("equipoise.runs.run.Run", lambda folder: folder)
     two = replace(WANTED, runs=[Path("a"), Path("b")], width="longtable")
     report._tables(WANTED)
     report._tables(two)

@@ -75,7 +75,6 @@ def test_a_drop_in_calibration_fails_the_gate(forked: Command, cloze_runs: Path)
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return the notes of what a comparison is made of; runs are their folders."""
-    monkeypatch.setattr("equipoise.runs.run.Run", lambda folder: folder)
     notes = {}
     gives = {"comparing.datasets.between_datasets": "moved", "comparing.seen.seen_before": "tests"}
     gives |= {"report.comparison_page": "page", "report.comparison_text": "text", "report.datasets_page": "page"}
@@ -84,6 +83,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     gives |= {"comparing.seen.new_and_published": None}
     for name, value in gives.items():
         notes[name] = noted(monkeypatch, f"equipoise.{name}", value)
+    monkeypatch.setattr("equipoise.runs.run.Run", lambda folder: folder)
     return notes
 
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from kept_texts import assert_kept
 from typer.testing import CliRunner
 
 from equipoise.cli import app
+from equipoise.comparing import estimators as module
 from equipoise.comparing.estimators import estimator_studies, frames
 from equipoise.measuring.estimators import Resamples
-from equipoise.records import EquipoiseError
+from equipoise.metrics import METRICS
+from equipoise.records import EquipoiseError, UndefinedMetric
 from equipoise.runs import Run
 
 
@@ -106,3 +111,54 @@ def test_estimators_that_are_one_have_the_measurement_of_the_first(worded_runs: 
         (standing,) = part.study.standings
         assert standing.estimator == "margin, top-probability" and measured is not None
         assert standing.ucerf == measured.estimate
+
+
+def test_ucerf_is_studied_where_all_items_have_a_right_answer_and_both_measures_where_none_has() -> None:
+    answerable = np.array([True, True, False, False, True, False])
+    rows = {"all": [0, 1], "none": [2, 3], "mixed": [4, 5]}
+    matched: Any = SimpleNamespace(
+        kinds=[*rows], rows=lambda kind: rows[kind], outcomes=[SimpleNamespace(answerable=answerable)]
+    )
+    told = [(found is matched, kind, metric.name) for found, kind, metric in module.measures([matched])]
+    assert told == [(True, "all", "ucerf"), *((True, "none", name) for name in module.MEASURES)]
+
+
+def test_thirty_sentences_that_people_labelled_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    labelled, asked = [True], []
+    monkeypatch.setattr(module, "Items", lambda outcomes: outcomes)
+    monkeypatch.setattr(module, "is_labelled_by_people", lambda items: labelled[0])
+    monkeypatch.setattr(module, "usable_estimators", lambda items: ["all of", *items])
+    monkeypatch.setattr(module, "label_study", lambda *given: asked.append(given) or "studied")
+
+    def studied(sentences: int, chosen: Any = ()) -> Any:
+        outcomes = SimpleNamespace(cluster_id=np.repeat(np.arange(sentences), 2))
+        part: Any = SimpleNamespace(outcomes=outcomes)
+        return module._label_study(part, chosen, "plan"), outcomes  # type: ignore[arg-type]
+
+    assert studied(29)[0] is None
+    told, outcomes = studied(30)
+    assert told == "studied" and asked == [(outcomes, ["all of", outcomes], "plan")]
+    studied(30, ["some"])
+    assert asked[-1][1] == ["some"]
+
+    def undefined(*_: Any) -> None:
+        raise UndefinedMetric("nothing to tell")
+
+    monkeypatch.setattr(module, "label_study", undefined)
+    assert studied(31)[0] is None
+    labelled[0] = False
+    monkeypatch.setattr(module, "label_study", lambda *given: "studied")
+    assert studied(31)[0] is None
+
+
+@pytest.mark.parametrize("clusters", [29, 30])
+def test_thirty_sets_are_enough_for_a_study(monkeypatch: pytest.MonkeyPatch, clusters: int) -> None:
+    values = SimpleNamespace(clusters=np.repeat(np.arange(clusters), 2), estimators=["margin, top-probability"])
+    monkeypatch.setattr(module, "items_of", lambda runs, matched: {"run": "items"})
+    monkeypatch.setattr(module, "set_values", lambda *given: values)
+    monkeypatch.setattr(module, "known_of", lambda runs, matched, kind, names: names)
+    monkeypatch.setattr(module, "study", lambda *given: given)
+    matched: Any = SimpleNamespace(rows=lambda kind: [0])
+    told: Any = module._studied([], matched, "type1", METRICS["ucerf"], ["chosen"], "plan")  # type: ignore[list-item,arg-type]
+    names = {"margin, top-probability": "ucerf_margin", module.FLIPS: "flip_rate"}
+    assert told == (None if clusters < 30 else (values, "plan", names))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kept_texts import assert_kept
 
 import equipoise
+from equipoise.comparing import matching
 from equipoise.comparing.comparison import Choices, compare
 from equipoise.comparing.matching import (
     joined_clusters,
@@ -159,10 +160,11 @@ def test_what_runs_do_not_share_is_refused_in_whole_sentences(
     )
     assert str(error.value) == f"{asked} same options); --intersect compares those alone"
     ze = equipoise.audit("planted:bias=1", pronouns=["he", "ze"], out=tmp_path / "ze", **QUICK)
-    with pytest.raises(EquipoiseError) as error:
-        match([Run(mild_run), Run(ze.path)], intersect=True)
     pronouns = "the runs were asked with different pronouns (he, she; he, ze), so no counterfactual set is the same and"
-    assert str(error.value) == f"{pronouns} nothing can be compared; audit them with the same --pronouns"
+    for intersect in (True, False):
+        with pytest.raises(EquipoiseError) as error:
+            match([Run(mild_run), Run(ze.path)], intersect=intersect)
+        assert str(error.value) == f"{pronouns} nothing can be compared; audit them with the same --pronouns"
     with pytest.raises(EquipoiseError, match=r"^the same run is named twice; a comparison needs different ones$"):
         named_apart([Run(mild_run), Run(mild_run)])
 
@@ -215,3 +217,17 @@ def test_a_dataset_that_meets_no_condition_is_left_out_where_another_does(tmp_pa
         match(both, intersect=False, where=["type=type9"])
     first = f"gendered-control in {both[0].path} has nothing with type=type9; known: type3"
     assert str(refused.value) == first, "the first fault, and of the first run"
+
+
+def test_parts_without_a_whole_set_in_common_and_answers_to_no_example_are_refused(
+    planted_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(planted_run)
+    items = run.parts[0].items
+    with pytest.raises(EquipoiseError) as error:
+        matching._keys(run, items.assign(example_id=["nobody", *items["example_id"][1:]]))
+    said = f"{run.path}: outcomes.parquet names sentences that examples.parquet does not have"
+    assert str(error.value) == said
+    monkeypatch.setattr(matching, "_whole_sets", lambda tables, common: set())
+    with pytest.raises(EquipoiseError, match=f"^{matching.NOTHING_SHARED}$"):
+        matching.matched_parts(run.parts[:1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,27 @@ from hypothesis import strategies as st
 from kept_texts import assert_kept
 
 import equipoise
-from equipoise.comparing.sources import OTHER, Cell, Sources, _mean_tau, fewest, frames, sources
+from equipoise.comparing import sources as module
+from equipoise.comparing.sources import (
+    OTHER,
+    Cell,
+    Sources,
+    _mean_difference,
+    _mean_tau,
+    _order,
+    _sums,
+    _variation,
+    fewest,
+    frames,
+    sources,
+)
 from equipoise.measuring.estimators import Resamples, correlation_of
 from equipoise.metrics import METRICS
-from equipoise.records import EquipoiseError
+from equipoise.metrics.groups import mean
+from equipoise.records import EquipoiseError, UndefinedMetric
 from equipoise.runs.run import Part, Run
 from equipoise.stats.attribution import NOISE
+from equipoise.stats.resampling import Statistic
 
 BIASES = (0.2, 0.8, 1.4)
 PLAN = Resamples(resamples=200)
@@ -145,3 +161,42 @@ def test_a_mean_tau_is_of_those_that_are_defined_and_its_interval_of_the_fewest_
     assert [found.value, found.low, found.high] == pytest.approx([expected.value, expected.low, expected.high])
     assert expected.low != correlation_of(0.4, means, 2, plan, sets=9).low
     assert _mean_tau(taus[1:2], several, plan) is None
+
+
+NOISES = np.random.default_rng(0).normal(0, 0.01, 10)
+
+
+def test_only_columns_of_numbers_are_added_up_by_sentence() -> None:
+    clusters = np.array([0, 2, 2])
+
+    def sums(column: np.ndarray) -> list[float]:
+        return list(_sums(Statistic(mean, [column], clusters), 4))
+
+    assert sums(np.array([1.0, np.nan, 0.5])) == [1.0, 0.0, 0.5, 0.0]
+    assert sums(np.array(["a", "b", "c"])) == [0.0] * 4 == sums(np.ones((3, 2)))
+    assert sums(np.array([1, 1, 1])) == [0.0] * 4
+
+
+def test_what_no_terms_explain_has_no_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    def undefined(*_: object) -> None:
+        raise UndefinedMetric("nothing varies")
+
+    cells = [
+        Cell(model, "d", task, "type1", "", METRICS["ucerf"], "perplexity", value, value + NOISES, np.zeros(40), 40)
+        for (model, task), value in zip(product("ab", "xy"), (0.1, 0.2, 0.5, 0.4), strict=True)
+    ]
+    assert _variation(cells, Resamples(resamples=10)) is not None
+    assert _order(cells, Resamples(resamples=10)) == (None, 2), "two models have no order to compare"
+    monkeypatch.setattr(module, "attribution", undefined)
+    assert _variation(cells, Resamples(resamples=10)) is None
+
+
+def test_the_difference_of_two_models_is_that_of_their_means_over_wordings() -> None:
+    def cells(*values: float) -> list[Cell]:
+        return [
+            Cell("m", "d", "t", "k", "", METRICS["ucerf"], "", value, np.array([value, 0.0]), np.array([1.0]), 1)
+            for value in values
+        ]
+
+    assert _mean_difference(cells(0.5, 0.7), cells(0.1), "value") == pytest.approx(0.5)
+    assert _mean_difference(cells(0.5, 0.7), cells(0.1), "samples").tolist() == pytest.approx([0.5, 0.0])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from kept_texts import assert_kept
 
+from equipoise.comparing import wordings
 from equipoise.comparing.wordings import by_wording, frames, wording_parts
 from equipoise.measuring.estimators import Resamples
-from equipoise.records import Estimate, Measurement
+from equipoise.records import Estimate, Measurement, UndefinedMetric
 from equipoise.runs import Run
 from equipoise.runs.measurements import Measurements
 
@@ -91,3 +94,31 @@ def test_a_wording_is_the_mean_over_its_orders_and_of_its_type_alone() -> None:
     assert (found["a"].level, found["a"].n, found["a"].method) == (0.9, 30, "m")
     assert list(by_wording(Measurements(rows), "ucerf", "")) == ["c"]
     assert by_wording(Measurements(rows), "flip_rate", "type2") == {}
+
+
+def test_what_is_undefined_for_a_type_has_no_study(worded_runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    study, made = wordings.wording_study, []
+
+    def sometimes(*given: Any) -> Any:
+        made.append(given)
+        if len(made) == 1:
+            raise UndefinedMetric("nothing to compare")
+        return study(*given)
+
+    runs = [Run(folder) for folder in worded_runs]
+    every = wording_parts(runs, Resamples(resamples=10))
+    monkeypatch.setattr(wordings, "wording_study", sometimes)
+    left = wording_parts(runs, Resamples(resamples=10))
+    told = [[(part.part.kind, part.part.metric.name) for part in several] for several in (every, left)]
+    assert len(made) == len(every) > 1 and told[1] == told[0][1:]
+
+
+def test_what_was_measured_is_known_over_all_wordings_and_by_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(wordings, "known_of", lambda *given: asked.append(given) or {("a", ""): 1})
+    monkeypatch.setattr(wordings, "by_wording", lambda measured, metric, kind: {f"{measured} {metric} {kind}": 2})
+    runs: Any = [SimpleNamespace(name="a"), SimpleNamespace(name="b")]
+    matched: Any = SimpleNamespace(measured=["first", "second"])
+    known = wordings._known(runs, matched, "type1", "ucerf")
+    assert known == {("a", ""): 1, ("a", "first ucerf type1"): 2, ("b", "second ucerf type1"): 2}
+    assert asked == [(runs, matched, "type1", {"": "ucerf", wordings.FLIPS: "flip_rate"})]

@@ -8,7 +8,7 @@ from planted_items import planted_items
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
-from equipoise.measuring.changes import changes
+from equipoise.measuring.changes import CHANGE, _change, _contest, changes
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.part import measure_part
@@ -136,3 +136,11 @@ def test_an_interval_shrinks_with_the_share_that_was_drawn_and_stays_within_the_
             low, high = row.metric.bounds
             assert low <= row.estimate.low <= row.estimate.high <= high
             assert (row.estimate.high == high) if sign > 0 else (row.estimate.low == low)
+
+
+def test_subgroups_that_no_sentence_was_asked_in_both_ways_have_no_change() -> None:
+    none, some = np.array([np.nan, np.nan]), np.array([0.5, np.nan])
+    assert list(_change({}, [(none, some)])) == [] == list(_change({}, [(some, none), (none, some)]))
+    assert list(_contest(CHANGE, {}, [some, none])) == [] == list(_contest(CHANGE, {}, [some, some[::-1]]))
+    (change,) = _change({"a": "b"}, [(some, some), (none, some)])
+    assert change.parts == {"a": "b"}

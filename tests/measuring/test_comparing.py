@@ -193,3 +193,26 @@ def test_leeways_of_compared_values_are_as_kept() -> None:
     ]
     assert_kept("measured/leeways", made)
     assert comparison_leeways(measured_items(seen("unsure", 6, 2, rng)[1], plan), plan) == {}
+
+
+@pytest.mark.parametrize(
+    ("leeway", "ends"),
+    [
+        ((-0.1, 0.05), (0.0, 0.35)),
+        ((-5.0, 5.0), (-1.0, 1.0)),
+        ((0.0, 0.2), (0.1, 0.5)),
+        ((-0.2, 0.0), (-0.1, 0.3)),
+        ((0.05, -0.05), (0.1, 0.3)),
+    ],
+)
+def test_a_leeway_moves_the_ends_of_a_difference_out_and_never_beyond_its_width(
+    leeway: tuple[float, float], ends: tuple[float, float]
+) -> None:
+    difference = Estimate(0.2, 0.1, 0.3, 0.95, 40, "m", 0.01, 0.02)
+    wider = widened_difference(difference, Leeway(*leeway), 1.0)
+    assert (wider.low, wider.high) == pytest.approx(ends) and wider.value == 0.2
+    assert widened_difference(difference, Leeway(), 1.0) is difference
+    alone = Estimate.alone(0.2, level=0.95, n=3, method="none")
+    assert widened_difference(alone, Leeway(*leeway), 1.0) is alone
+    beyond = Estimate(0.2, -1.5, 1.5, 0.95, 40, "m", 0.01, 0.02)
+    assert widened_difference(beyond, Leeway(-0.1, 0.1), 1.0).ends == (-1.5, 1.5), "an interval is never narrowed"

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import app
-from equipoise.measuring.drawn_answers import at_temperature, drawn_answers
+from equipoise.measuring.drawn_answers import _must_change, at_temperature, drawn_answers
+from equipoise.measuring.items import Items
 from equipoise.records import EquipoiseError, Outcomes
 from equipoise.runs.run import Run
 from equipoise.topics.wordings import drawn_answer
@@ -133,3 +134,9 @@ def test_probabilities_at_a_temperature_are_powers() -> None:
     assert at_temperature(probs, 1.0) == pytest.approx(probs)
     squared = probs[0] ** 2 / (probs[0] ** 2).sum()
     assert at_temperature(probs, 0.5) == pytest.approx(np.array([squared, probs[1]]))
+
+
+def test_outcomes_without_sets_have_no_share_of_sets_that_must_change() -> None:
+    probs = np.array([[0.5, 0.5], [0.5, 0.5], [0.25, 0.75], [0.5, 0.5]])
+    assert _must_change(Items(two_sets(probs))) == 0.125
+    assert np.isnan(_must_change(Items(two_sets(probs).take(np.array([0, 2])))))

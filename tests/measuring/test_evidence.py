@@ -93,6 +93,22 @@ def test_a_metric_without_bounds_has_no_interval_where_its_resamples_are_equal(u
     assert not estimate.has_interval and reason in estimate.method
 
 
+def test_a_metric_without_bounds_counts_its_clusters_not_the_values_of_its_first_column() -> None:
+    metric, first = METRICS["workforce_trend"], np.full(30, 0.5)
+    first[3] = np.nan
+    statistic = Statistic(metric.function, [first, np.linspace(0, 1, 30)], np.arange(30))
+    assert evidence_of(metric, statistic, 0.0).needs_resamples
+
+
+@pytest.mark.parametrize("interval", ["simultaneous", "deviations"])
+def test_a_mean_of_one_column_has_the_interval_of_a_mean_whatever_its_row_says(interval: Any) -> None:
+    usual = METRICS["accuracy"]
+    statistic = Statistic(usual.function, [np.tile([1.0, 0.0], 20)], np.arange(40))
+    samples = np.linspace(0.3, 0.7, 100)
+    said = replace(usual, interval=interval)
+    assert evidence_of(said, statistic, 0.5).estimate(samples) == evidence_of(usual, statistic, 0.5).estimate(samples)
+
+
 @pytest.mark.parametrize(("units", "method"), [(29, "no interval"), (30, "percentile bootstrap")])
 def test_a_mean_without_bounds_needs_thirty_units(units: int, method: str) -> None:
     metric = METRICS["vocab_bits"]

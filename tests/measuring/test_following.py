@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -190,3 +191,14 @@ def test_only_differences_of_means_over_the_same_items_are_paired() -> None:
     assert paired(apart, first, second) and paired(stacked, first, second, second, first)
     assert not paired(turned, first, second) and not paired(product, first, second) and not paired(alone, first)
     assert not paired(apart, np.where(first == 0, np.nan, first), second), "not the same number of items"
+
+
+def test_a_metric_without_bounds_or_of_other_means_has_no_sequence(items: Items) -> None:
+    wanted = followed("accuracy", "type2")
+    point = points_of(items, [wanted])[wanted.name]
+    assert len(units_of(point, items, wanted)) == 1
+    for changed in ({"value_bounds": None}, {"means": 3}):
+        facts = {name: getattr(point.job.metric, name) for name in ("bounds", "value_bounds", "means")}
+        other = SimpleNamespace(**{**facts, **changed})
+        there = SimpleNamespace(job=SimpleNamespace(metric=other), statistics=point.statistics)
+        assert sequence(there, items, wanted) is None and units_of(there, items, wanted) == []  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from kept_texts import assert_kept
@@ -124,3 +124,11 @@ def test_of_several_reasons_the_first_is_told() -> None:
         with pytest.raises(EquipoiseError) as error:
             goals([(DATA, "next-word")], [parse_requirement(text)], only)
         assert str(error.value) == f"until {text!r}: {reason}"
+
+
+def test_the_most_units_of_any_sentence_are_followed() -> None:
+    (asked_of,) = goals([(DATA, "next-word")], [parse_requirement("accuracy >= 0.6")], PLAN)
+    goal = asked_of[0]
+    first, second, third = goal.examples[:3]
+    uneven = replace(goal, examples=(first, replace(second, cluster_id="a"), replace(third, cluster_id="a")))
+    assert (uneven.followed.most, uneven.followed.horizon) == (2.0, 2.0)

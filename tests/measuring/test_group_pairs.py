@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from equipoise import audit
+from equipoise.measuring import group_pairs
 from equipoise.measuring.evidence import paired_means
-from equipoise.measuring.group_pairs import _mean_differences, _ratios, member_names
+from equipoise.measuring.group_pairs import (
+    _mean_differences,
+    _ratios,
+    are_compared,
+    attributes,
+    member_names,
+)
 from equipoise.metrics import METRICS
-from equipoise.records import Estimate
+from equipoise.records import ABSENT, Estimate
 from equipoise.stats.paired import Trial
 
 MODEL = "planted:strength=1,bias=1,noise=0.3"
@@ -89,3 +99,29 @@ def test_values_alone_have_no_interval() -> None:
     for made, values in ((_mean_differences, [0.5, -3.0]), (_ratios, [3.0, 0.25])):
         found = made(sides, METRICS["good_ratio"], 2, None)
         assert repr(found) == repr([Estimate.alone(v, level=0.0, n=0, method="value alone") for v in values])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "decisions", "compared"), [(0, True, False), (1, False, False), (1, True, True), (2, False, True)]
+)
+def test_pairs_are_compared_where_there_are_several_or_decisions(pairs: int, decisions: bool, compared: bool) -> None:
+    items: Any = SimpleNamespace(applicable={"decisions": np.array([False, decisions])})
+    assert are_compared(items, [None] * pairs) is compared  # type: ignore[list-item]
+
+
+def test_a_pair_is_of_sets_that_have_each_group_once() -> None:
+    names = np.array(["a", "b", "a", "a", "b", "", "b", "c", "a"], dtype=object)
+    sets = np.array([[0, 1, ABSENT], [2, 3, 4], [5, 6, 7], [8, 6, ABSENT]])
+    found = {
+        (pair.first, pair.second): [rows.tolist() for rows in pair.rows] for pair in group_pairs._pairs(names, sets)
+    }
+    assert found == {("a", "b"): [[0, 8], [1, 6]], ("b", "c"): [[6], [7]]}
+
+
+def test_decisions_that_name_some_group_are_about_that_group(make_outcomes) -> None:
+    items: Any = SimpleNamespace(
+        applicable={"decisions": np.array([True])},
+        outcomes=make_outcomes([{"pair": "p", "probs": (0.5, 0.5), "group": name} for name in ("x", "")]),
+    )
+    (column,) = attributes(items)
+    assert column.tolist() == member_names(items.outcomes).tolist()

@@ -93,3 +93,8 @@ def test_areas_are_undefined_where_a_resample_has_hits_or_misses_alone() -> None
     nearly = auroc(hits, np.array([0.5 + 1e-13, 0.5]), np.ones((2, 1)))
     assert nearly == 0.5, "rounding is a tie"
     assert auroc(hits, np.array([0.5 + 1e-11, 0.5]), np.ones((2, 1))) == 1
+
+
+@pytest.mark.parametrize(("apart", "area"), [(0.0, 0.5), (1e-12, 0.5), (2e-12, 1.0), (-2e-12, 0.0)])
+def test_certainties_that_rounding_tells_apart_are_a_tie(apart: float, area: float) -> None:
+    assert auroc(np.array([True, False]), np.array([apart, 0.0]), np.ones((2, 1))).tolist() == [area]

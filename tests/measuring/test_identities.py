@@ -11,13 +11,14 @@ import pytest
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
-from equipoise.measuring.identities import _alike
+from equipoise.measuring.identities import _alike, _column, _table_points
 from equipoise.measuring.items import Items
+from equipoise.measuring.markers import NONE
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.part import measure_part
 from equipoise.measuring.sentences import marked_sentences
 from equipoise.metrics import METRICS
-from equipoise.records import Measurement, Outcomes, RunKey, parse_group
+from equipoise.records import EquipoiseError, Measurement, Outcomes, RunKey, parse_group
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine, open_planted
 from equipoise.scoring.score_store import ScoreStore
@@ -207,3 +208,27 @@ def test_metrics_of_some_items_have_a_table_and_those_of_none_do_not(marked: Out
         for level in base.levels
         for kind, applied in (("all", ["all", "labelled"]), ("sided", ["sided"]))
     }
+
+
+def test_groups_without_unmarked_sentences_have_no_change_to_these(marked: Outcomes) -> None:
+    items = Items(marked)
+    (sentences,) = marked_sentences(items)
+    metric = METRICS["confidence_drop"]
+    plan = Plan([metric], intervals=False)
+    columns = {name: _column(items, plan, name) for name in metric.inputs}
+    for level in metric.levels:
+        table = sentences.table(level, columns, items.applicable["all"], added_up=True)
+        assert list(_table_points(table, [metric], sentences.sentences, plan))
+        without = replace(table, unmarked={})
+        marked_only = [groups for groups in table.groups if groups[0].get("augmentation") != NONE]
+        without = replace(without, groups=marked_only)
+        assert list(_table_points(without, [metric], sentences.sentences, plan)) == []
+    with pytest.raises(EquipoiseError, match=r"^a metric of identities reads 'colour'; known columns: "):
+        _column(items, plan, "colour")
+
+
+def test_a_metric_that_reads_an_unknown_column_is_asked_for_with_the_others(marked: Outcomes) -> None:
+    items = Items(marked)
+    (sentences,) = marked_sentences(items)
+    odd = replace(METRICS["confidence_disparity"], inputs=("colour",))
+    assert {key[2] for key in _alike(items, sentences, [odd])} == {()}

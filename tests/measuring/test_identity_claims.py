@@ -8,7 +8,7 @@ from planted_items import planted_items
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
-from equipoise.measuring.identity_claims import identity_claims, side_units
+from equipoise.measuring.identity_claims import _against_others, identity_claims, side_units
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan
 from equipoise.records import Measurement
@@ -72,3 +72,12 @@ def test_a_cluster_with_one_side_adds_nothing_where_the_sides_are_alike() -> Non
     units = side_units(values, ones, clusters, [(first, 1.0), (~first, -1.0)])
     assert units is not None and units == pytest.approx(np.zeros(3))
     assert side_units(values, ones, clusters, [(first, 1.0), (np.zeros(6, dtype=bool), -1.0)]) is None
+
+
+@pytest.mark.parametrize(("values", "asked"), [("a", ""), ("ab", "a"), ("abc", "abc"), ("dcba", "abcd")])
+def test_each_value_is_compared_with_the_others_and_of_two_the_first_only(values: str, asked: str) -> None:
+    group = np.array(list(values), dtype=object)
+    sides = list(_against_others(group))
+    assert ["".join(group[first[0]]) for first, _ in sides] == list(asked)
+    for first, others in sides:
+        assert np.array_equal(others[0], ~first[0]) and (first[1], others[1]) == (1.0, -1.0)

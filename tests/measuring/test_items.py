@@ -14,6 +14,7 @@ from test_kept_measurements import PAIRS, asked, builtin, open_dataset, question
 
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.datasets.occupations import workforce_imbalance
+from equipoise.measuring.conformal import conformal_certainty
 from equipoise.measuring.items import Items
 from equipoise.measuring.markers import contrast_shares
 from equipoise.measuring.tables import item_columns, set_columns
@@ -248,3 +249,9 @@ def test_columns_that_are_constant_within_sets_are_told_apart() -> None:
         outcomes.group("gender")
     )
     assert items.constant_within_sets(outcomes.set_id) and not items.constant_within_sets(outcomes.example_id)
+
+
+def test_the_certainty_of_labels_is_that_of_conformal_sets() -> None:
+    outcomes = asked(builtin(120))
+    assert np.array_equal(Items(outcomes).certainty(ESTIMATORS["conformal"]), conformal_certainty(outcomes))
+    assert ESTIMATORS["conformal"].over == "labels"

@@ -11,7 +11,7 @@ import pytest
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.measuring.measure import Plan, measured_items
-from equipoise.measuring.part import measure_part
+from equipoise.measuring.part import measure_part, set_sentences
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.groups import mean
 from equipoise.records import Measurement, Outcomes, RunKey
@@ -85,3 +85,18 @@ def test_an_added_metric_may_read_any_column_and_take_no_weights(outcomes: Outco
 def test_a_metric_without_resampling_has_no_interval(outcomes: Outcomes) -> None:
     added = rows(outcomes, half(METRICS["confidence_drop"], resampled=False))
     assert added and all(np.isnan(row.low) and row.estimate.method == "no interval" for row in added.values())
+
+
+def test_sets_of_one_sentence_and_of_several_sizes_are_told(make_outcomes) -> None:
+    def told(*sizes: int, disparity: str = "auto") -> list[str]:
+        made = make_outcomes(
+            [{"pair": f"s{at}", "probs": (0.5, 0.5)} for at, size in enumerate(sizes) for _ in range(size)]
+        )
+        return list(set_sentences(measured_items(made, Plan([METRICS["ucerf"]], disparity=disparity))))
+
+    alone = "2 of 4 sets have one sentence only, so there is nothing to compare it with"
+    assert told(1, 1, 2, 2) == [alone] and told(1, 1) == [] == told(2, 2)
+    sizes = "sets have different numbers of sentences (1 of 2, 2 of 3): U compares them"
+    assert told(3, 2, 3) == [f"{sizes} pairwise, as a range grows with the size (disparity)"]
+    assert told(3, 2, 3, disparity="range") == [f"{sizes} by range (disparity)"]
+    assert told(1, 3, 2, 1)[0] == alone and len(told(1, 3, 2, 1)) == 2

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import app
+from equipoise.measuring import recalibration
 from equipoise.measuring.recalibration import Recalibrated, Splits, recalibrate
 from equipoise.metrics.calibration import noise_floor
 from equipoise.records import EquipoiseError, RunError
@@ -135,7 +136,8 @@ def test_what_maps_do_is_as_kept() -> None:
     outcomes = asked(open_dataset(PAIRS), "cloze", model="bias=1,noise=2")
     made = {}
     for name, plan in {"usual": Splits(splits=3), "own": Splits(("platt", "isotonic"), 2, 5, "bias_type")}.items():
-        done = recalibrate([("d", "t", outcomes), ("empty", "t", asked(open_dataset("builtin").limited(2)))], plan)
+        empty = asked(open_dataset("builtin").limited(2))
+        done = recalibrate([("before", "t", empty), ("d", "t", outcomes), ("after", "t", empty)], plan)
         sums = done.table.select_dtypes("number").sum().to_dict()
         made[name] = {
             "table": done.table.iloc[:: max(1, len(done.table) // 12)],
@@ -165,3 +167,46 @@ def test_splits_and_progress_are_checked_and_told() -> None:
     assert told == [("d · t", 1, 2), ("d · t", 2, 2)]
     with pytest.raises(RunError, match=r"^calibration needs at least two sentences, one to fit on and one to test on$"):
         recalibrate([("d", "t", outcomes.take(np.arange(1)))], Splits(("temperature",), 2))
+
+
+def judged(groups: list[str]) -> recalibration._Judged:
+    n = len(groups)
+    rng = np.random.default_rng(1)
+    p = rng.random(n)
+    y = (rng.random(n) < p).astype(float)
+    return recalibration._Judged(y, p, np.array(groups, dtype=object), np.arange(n))
+
+
+def test_a_group_that_the_tested_half_lacks_and_groups_that_cannot_be_compared_are_left_out() -> None:
+    every = judged(["a"] * 6 + ["b"] * 4 + [""] * 2)
+    tested = (every.y[:6], every.p[:6], every.p[:6] / 2, every.groups[:6])
+    recalibration._keep(every, ("platt", "all"), tested)
+    assert {key[2:] for key in every.values} == {(name, m) for name in ("all", "a") for m in ("ece", "brier")}
+    y, p, half, _ = tested
+    assert every.values["platt", "all", "a", "brier"] == [(np.mean((y - p) ** 2), np.mean((y - half) ** 2))]
+    assert every.floors["platt", "all", "all"] == [noise_floor(half)]
+    recalibration._keep(every, ("platt", "all"), (every.y, every.p, every.p / 2, every.groups))
+    assert len(every.values["platt", "all", "b", "ece"]) == 1 and len(every.values["platt", "all", "all", "ece"]) == 2
+    assert len(every.values["platt", "all", "all", "group_ece"]) == 1, "one group alone has nothing to compare"
+
+
+def test_a_group_that_no_split_tested_is_not_said_to_sit_at_its_floor() -> None:
+    assert list(recalibration._at_the_floor(judged(["a", "b"]), "gender", Splits())) == []
+
+
+def test_the_halves_are_of_clusters_and_a_group_is_counted_where_it_was_tested() -> None:
+    few = judged(["a", "b", "a", "b", "a", "b", "a", "a"])
+    list(recalibration._one_split(few, Splits(methods=()), 3))
+    tested = ~few.half(3)
+    assert tested.sum() == 4
+    counts = {name: int((few.groups[tested] == name).sum()) for name in "ab"}
+    expected = {"all": [4]} | {name: [count] for name, count in counts.items() if count}
+    assert few.sizes == expected
+
+
+def test_groups_of_one_label_have_no_maps_of_their_own() -> None:
+    few = judged(["a", "b"] * 10)
+    few.y[:] = np.tile([0.0, 1.0], 10)
+    maps = list(recalibration._one_split(few, Splits(methods=("temperature",)), 0))
+    assert [fitted["maps"] for fitted in maps] == [recalibration.POOLED]
+    assert {key[1] for key in few.values} == {recalibration.POOLED}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -227,3 +228,26 @@ def test_the_manifest_says_how_sentences_were_drawn() -> None:
     assert sample_of(after, key) == Sample({"a": 7}, looks=2) and sample_of(after, other) is None
     assert after.notes == [f"{key}: {drawn.note}", f"{other}: {whole.note}", "before"] and after.tasks["u"] == {}
     assert dict(manifest.tasks["t"]) == {"samples": 8}
+
+
+@pytest.mark.parametrize(
+    ("until", "width", "called"), [(["goal"], None, "settled"), (["goal"], 0.1, "settled"), ([], 0.1, "precise")]
+)
+def test_goals_come_before_a_width_and_all_is_asked_without_either(
+    monkeypatch: pytest.MonkeyPatch, until: list[Any], width: float | None, called: str
+) -> None:
+    chosen = SimpleNamespace(dataset=SimpleNamespace(examples="some"))
+    calls: list[Any] = []
+    for name in ("until_settled", "until_precise"):
+        monkeypatch.setattr(
+            sampling, name, lambda *given, name=name, **named: calls.append((name, given, named)) or chosen
+        )
+    options: Any = SimpleNamespace(at_most=3, until_width=width, joint=True, drop_settled=False)
+    got: Any = sampling.asked_as_needed("data", lambda examples: f"asked {examples}", "plan", "key", options, until)  # type: ignore[arg-type]
+    assert got == (chosen.dataset, "asked some", chosen)
+    ((name, given, named),) = calls
+    assert name == f"until_{called}"
+    if called == "settled":
+        assert given[2:] == ("plan", "key", until) and named == {"at_most": 3}
+    else:
+        assert given[2:] == ("plan",) and named == {"width": 0.1, "joint": True, "drop": False}

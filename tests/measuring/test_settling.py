@@ -7,16 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from kept_texts import assert_kept
 
 import equipoise
 from equipoise.datasets import Dataset, open_dataset
+from equipoise.measuring import settling
+from equipoise.measuring.duels import improvement
 from equipoise.measuring.goals import goals
 from equipoise.measuring.measure import Plan
 from equipoise.measuring.settling import ALL_ASKED, BUDGET, FEWEST_SETS, STOPPED, Decision, Settled, until_settled
 from equipoise.metrics import METRICS
-from equipoise.metrics.requirement import FAILED, PASSED, UNDECIDED, parse_requirement
+from equipoise.metrics.requirement import FAILED, PASSED, UNDECIDED, parse_duel, parse_requirement
 from equipoise.records import EquipoiseError, Outcomes, RunKey
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.tasks import open_task
@@ -193,3 +196,41 @@ def test_a_budget_that_no_sentence_fits_into_is_refused() -> None:
     ):
         settle("accuracy >= 0.4", at_most=0, **CLEAR)
     assert len({example.set_id for example in settle("accuracy >= 0.4", at_most=1, **CLEAR).dataset.examples}) == 1
+
+
+def test_a_budget_that_is_spent_too_early_says_what_can_be_said() -> None:
+    few, chosen = DATA.limited(110), replace(PLAN, resamples=20)
+    weak = {"strength": 1.0, "bias": 0.5, "noise": 0.8}
+
+    def ended(text: str, at_most: int) -> Decision:
+        (decision,) = settle(text, at_most=at_most, plan=chosen, data=few, **weak).decisions
+        assert (decision.outcome, decision.how, decision.sets, decision.of) == (UNDECIDED, BUDGET, at_most, 58)
+        return decision
+
+    unknown = ended("eo_sum <= 0.5", 1)
+    assert unknown.needed is None and [*map(math.isnan, (unknown.value, unknown.low, unknown.high))] == [True] * 3
+    gap, odds = ended("accuracy_gap <= 0.3", 45), ended("eo_sum <= 0.5", 45)
+    assert (gap.needed, odds.needed) == (301, 214), "the size of a gap has no units of its own"
+    assert ended("accuracy_gap <= 0.9", 1).needed == 3, "more than were asked"
+
+
+def test_a_comparison_whose_budget_is_spent_says_how_many_sets_would_settle_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rehearsed: list[Any] = []
+    monkeypatch.setattr(settling, "units_to_settle", lambda *given: rehearsed.append(given) or 77)
+    data, asked = DATA.limited(110), Asked(strength=1.0, bias=0.5, noise=0.8)
+    earlier = Asked(strength=1.0, bias=0.6, noise=0.8)(data.examples)
+    ((goal,),) = goals([(data, "next-word")], [parse_duel("accuracy", 0.0)], PLAN, {("builtin", "next-word"): earlier})
+    settled = until_settled(data, asked, PLAN, KEY, [goal], at_most=45)
+    (decision,) = settled.decisions
+    units = improvement(asked(settled.dataset.examples), goal)
+    assert units is not None and (decision.outcome, decision.how, decision.word) == (UNDECIDED, BUDGET, "")
+    assert decision.value == pytest.approx(units.sums.sum() / units.counts.sum())
+    ((seen, bound, error),) = rehearsed
+    assert decision.needed == 77 and np.array_equal(seen.sums, units.sums)
+    assert (bound, error) == (0.0, pytest.approx((1 - goal.level) / 2))
+    assert settled.sample is not None and not settled.sample.followed, "no metric of this run alone is followed"
+    other = replace(goal, earlier=earlier.take(np.array([], dtype=int)))
+    (unknown,) = until_settled(data, asked, PLAN, KEY, [other], at_most=45).decisions
+    assert math.isnan(unknown.value) and unknown.needed is None

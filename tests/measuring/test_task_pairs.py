@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kept_texts import assert_kept
 
-from equipoise.measuring.task_pairs import TESTED, task_differences
+from equipoise.measuring.task_pairs import TESTED, _about, _units, task_differences
 from equipoise.metrics import METRICS
 from equipoise.records import Outcomes
 from equipoise.stats.paired import Trial
@@ -99,3 +99,11 @@ def test_sets_that_the_first_task_was_asked_in_part_are_left_out_too(make_outcom
 def test_what_is_tested_is_a_mean_of_one_value_from_0_to_1(name: str) -> None:
     metric = METRICS[name]
     assert (metric.value_bounds, len(metric.inputs), metric.means) == ((0, 1), 1, 1)
+
+
+def test_a_value_is_about_a_set_or_an_example(make_outcomes: Any) -> None:
+    outcomes = asked(make_outcomes, 1)
+    assert _units(outcomes, METRICS["flip_rate"]) is outcomes.set_id
+    assert _units(outcomes, METRICS["accuracy"]) is outcomes.example_id
+    about = _about(outcomes, METRICS["flip_rate"])
+    assert about.index.is_unique and set(about.index) == set(outcomes.set_id.tolist())

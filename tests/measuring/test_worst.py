@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kept_texts import assert_kept
@@ -87,3 +89,13 @@ def test_groups_that_are_not_crossed_have_no_worst(make_outcomes) -> None:
     assert list(worst_groups(items, Plan([METRICS["accuracy"]], by=["gender"]))) == []
     assert list(worst_groups(items, Plan([METRICS["ucerf"]], by=BY))) == []
     assert module.FEWEST == 5
+
+
+def test_groups_whose_resamples_are_equal_and_have_no_bounds_have_no_interval(make_outcomes) -> None:
+    rates = {("male", "here"): 1.0, ("male", "there"): 1.0, ("female", "here"): 1.0, ("female", "there"): 1.0}
+    items = measured_items(make_outcomes(rows_of(rates, n=40)), Plan([METRICS["accuracy"]], by=BY))
+    endless = replace(METRICS["accuracy"], bounds=(0.0, np.inf))
+    (row,) = worst_groups(items, Plan([endless], by=BY, resamples=20))
+    assert row.estimate.method == module.NO_BOUNDS and not row.estimate.has_interval and row.estimate.value == 1.0
+    (row,) = worst_groups(items, Plan([METRICS["accuracy"]], by=BY, resamples=20))
+    assert row.estimate.has_interval and row.estimate.low < 1.0, "equal resamples say nothing of their error"

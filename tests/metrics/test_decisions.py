@@ -58,3 +58,9 @@ def test_a_resample_in_which_the_second_group_never_gets_the_good_answer_has_no_
         decisions.ratio(values, first, weights=np.array([1.0, 1.0, 0.0]))
     assert decisions.ratio(values, first, weights=np.array([1.0, 1.0, 1.0])) == pytest.approx(2.5)
     assert decisions.log_mean(np.array([0.2, 0.6])) == pytest.approx(np.log(0.4))
+
+
+def test_a_ratio_of_nothing_to_nothing_is_no_warning() -> None:
+    values, first = np.array([0.0, 0.0, 1.0]), np.array([True, False, False])
+    weights = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 0.0], [1.0, 0.0, 1.0]])
+    assert np.array_equal(decisions.ratio(values, first, weights=weights), [0.0, np.nan, 0.0], equal_nan=True)

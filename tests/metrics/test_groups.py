@@ -105,3 +105,9 @@ def test_a_norm_joins_the_signed_differences(join, size: float) -> None:
     both = {total_size: 1.0, largest_size: 0.5, mean_size: 0.5, span: 0.0}
     if join in both:
         np.testing.assert_allclose(norm(*values, weights=weights), [size, both[join]])
+
+
+def test_a_mean_is_taken_in_double_precision_whatever_it_is_given() -> None:
+    single = np.linspace(0, 1, 12_345, dtype=np.float32)
+    assert mean(single) == np.add.reduce(single.astype(np.float64)) / len(single) != single.mean()
+    assert mean(np.array([1.0, 0.0, np.nan], dtype=object)) == 0.5

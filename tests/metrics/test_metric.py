@@ -63,6 +63,8 @@ def test_what_follows_from_a_row() -> None:
         (("desirability", "certainty"), {"means": 1, "bounds": (0, 3)}, (0, 3)),
         (("desirability", "certainty"), {"means": 2, "bounds": (0, 3)}, (-1, 1)),
         (("desirability", "stereotype"), {"means": 2}, (-1, 1)),
+        (("desirability_apart", "certainty"), {"means": 2}, (-2, 2)),
+        (("certainty", "desirability_apart"), {"means": 2}, (-2, 2)),
         (("chosen_positive", "certainty"), {"means": 2}, (0, 1)),
         (("perplexity",), {"function": mean}, None),
         (("certainty",), {}, None),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from equipoise.metrics import METRICS
-from equipoise.metrics.naming import SUFFIXES, estimator_of, label_of, metric_named, metric_of
+from equipoise.metrics import METRICS, naming
+from equipoise.metrics.naming import SUFFIXES, _splits, estimator_of, label_of, metric_named, metric_of
 from equipoise.records import EquipoiseError
 from equipoise.uncertainty import ESTIMATORS
 
@@ -37,3 +39,33 @@ def test_an_ending_names_its_estimator_and_the_longest_beginning_is_the_metric()
         assert metric_of(unknown) is None and estimator_of(unknown) is None
     with pytest.raises(EquipoiseError):
         label_of("ucerf_nothing")
+
+
+def test_a_name_is_split_at_each_underscore_the_longest_beginning_first() -> None:
+    assert list(_splits("a_b_c")) == [("a_b", "c"), ("a", "b_c")]
+    assert list(_splits("_a_")) == [("_a", "")] and list(_splits("ab")) == []
+
+
+def test_the_metric_of_a_plug_in_is_found_by_its_whole_name_or_with_an_estimator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = {
+        "plain": SimpleNamespace(estimated=False),
+        "sure": SimpleNamespace(estimated=True),
+        "sure_other_way": SimpleNamespace(estimated=False),
+    }
+    known = {"metric": [*own], "estimator": ["other-way"]}
+    monkeypatch.setattr(naming, "names", lambda table, kind: known[kind])
+    monkeypatch.setattr(naming, "find", lambda name, table, kind: own[name])
+    assert metric_of("plain") is own["plain"] and metric_of("plain_other_way") is None, "it has no estimator"
+    assert metric_of("sure") is own["sure"] and metric_of("sure_other_way") is own["sure_other_way"]
+    assert metric_of("sure_other-way") is None is metric_of("other_way")
+    del own["sure_other_way"]
+    known["metric"] = [*own]
+    assert metric_of("sure_other_way") is own["sure"]
+
+    def fails(*_: object, **__: object) -> None:
+        raise EquipoiseError("it cannot be loaded")
+
+    monkeypatch.setattr(naming, "find", fails)
+    assert metric_of("plain") is None

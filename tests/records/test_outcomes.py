@@ -120,3 +120,9 @@ def test_columns_that_do_not_fit_are_told_before_sums_that_do_not(make_outcomes)
     outcomes = make_outcomes([{"pair": "p", "probs": (0.5, 0.5)}] * 2)
     with pytest.raises(ValueError, match="same length"):
         dataclasses.replace(outcomes, probs=np.full((3, 2), 0.4))
+
+
+def test_one_item_whose_probabilities_do_not_add_up_is_enough(make_outcomes) -> None:
+    fine = make_outcomes([{"pair": "a", "probs": (0.5, 0.5)}, {"pair": "b", "probs": (0.25, 0.75)}])
+    with pytest.raises(ValueError, match=r"^the probabilities of an item must add up to 1$"):
+        dataclasses.replace(fine, probs=np.array([[0.5, 0.5], [0.5, 0.6]]))

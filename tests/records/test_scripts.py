@@ -114,6 +114,9 @@ def test_the_shortest_longer_word_around_a_word_is_told(text: str, word: str, ar
         ("他", "他", [(0, 1)]),
         ("他 he他", "he", [(2, 4)]),
         ("a.b aXb é", "a.b", [(0, 3)]),
+        ("é ahe", "he", []),
+        ("ที่", "ที", []),
+        ("ที ก", "ที", [(0, 2)]),
     ],
 )
 def test_whole_words_are_found_at_their_places(text: str, word: str, places: list[tuple[int, int]]) -> None:

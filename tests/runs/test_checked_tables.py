@@ -111,6 +111,7 @@ def test_a_table_has_rows_and_each_column_once(tables: dict[str, Any]) -> None:
         assert reason(name, none) == ("" if name == "pairs.parquet" else "it has no rows")
         first = tables[name].column_names[0]
         assert reason(name, tables[name].append_column(first, tables[name].column(0))) == "two columns have one name"
+        assert reason(name, none.append_column(first, none.column(0))) == "two columns have one name"
     for column in ("groups", "slots"):
         table = tables["examples.parquet"]
         place = table.column_names.index(column)
@@ -127,7 +128,12 @@ def test_a_frame_keeps_its_numbers_whole(tables: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("values", "size", "said"),
-    [(8, 10**6, ""), (7, 10**6, "it has more than 7 values"), (8, 1, "it unpacks to more than 0 GiB")],
+    [
+        (8, 10**6, ""),
+        (7, 10**6, "it has more than 7 values"),
+        (8, 1, "it unpacks to more than 0 GiB"),
+        (7, 1, "it has more than 7 values"),
+    ],
 )
 def test_a_table_that_unpacks_to_too_much_is_refused(
     monkeypatch: pytest.MonkeyPatch, values: int, size: int, said: str

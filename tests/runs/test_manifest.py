@@ -44,7 +44,8 @@ MANIFEST = RunManifest("m", {"weights": "w"}, {}, {}, SETTINGS, {}, "equipoise a
 
 def one_sentence(error: RunError) -> str:
     text = str(error)
-    assert "\n" not in text and len(text.replace(tempfile.gettempdir(), "")) < 600
+    own = text.replace(tempfile.gettempdir(), "").replace(command_line(), "")  # the one that these tests run by
+    assert "\n" not in text and len(own) < 600
     return text
 
 
@@ -289,3 +290,18 @@ def test_a_file_that_is_no_manifest_says_why(tmp_path: Path, content: str, reaso
         read_manifest(tmp_path)
     with pytest.raises(RunError, match=r"none is not a run folder: it has no manifest\.json$"):
         read_manifest(tmp_path / "none")
+
+
+def test_a_manifest_that_is_a_link_or_cannot_be_read_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "manifest.json").symlink_to(tmp_path / "other.json")
+    with pytest.raises(RunError) as caught:
+        read_manifest(tmp_path)
+    assert str(tmp_path / "manifest.json") in str(caught.value) and "link" in str(caught.value)
+
+    def fails(*_: Any, **__: Any) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("equipoise.runs.manifest.read_plain", fails)
+    with pytest.raises(RunError) as caught:
+        read_manifest(tmp_path)
+    assert str(caught.value) == f"{tmp_path / 'manifest.json'} cannot be read (permission denied)"

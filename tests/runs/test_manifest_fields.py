@@ -57,9 +57,10 @@ def test_a_good_manifest_has_no_fault_and_every_field_is_checked() -> None:
         ("notes", ["a", 3], ["notes is not a list of texts"]),
         (
             "files",
-            {"../x": "0" * 64, "y": "0" * 63, "z": "0" * 65, "w": "G" * 64},
+            {"../x": "0" * 64, "/v": "0", "y": "0" * 63, "z": "0" * 65, "w": "G" * 64},
             [
                 "files.../x is not a name within the folder",
+                "files./v is not a name within the folder",
                 "files.y is not a SHA-256",
                 "files.z is not a SHA-256",
                 "files.w is not a SHA-256",
@@ -103,6 +104,7 @@ def test_a_good_manifest_has_no_fault_and_every_field_is_checked() -> None:
             {**GOOD["settings"], "until_width": float("inf")},
             ["settings.until_width is not a finite number"],
         ),
+        ("settings", {**GOOD["settings"], "seed": float("inf")}, ["settings.seed is not a whole number"]),
         ("settings", {**GOOD["settings"], "level": 0}, ["settings.level is not between 0 and 1"]),
         ("settings", {**GOOD["settings"], "level": 1.0}, ["settings.level is not between 0 and 1"]),
         ("settings", {**GOOD["settings"], "level": 0.001}, []),

@@ -265,3 +265,15 @@ def test_pronouns_are_there_where_every_example_of_the_dataset_names_one(slots: 
     table = pa.table({"dataset": ["d", "d", "other"], "slots": slots})
     run: Any = SimpleNamespace(table=lambda name: table)
     assert Part(run, "d", "t").has_pronouns is has
+
+
+def test_a_table_that_was_handed_on_and_cannot_be_used_is_read(planted_run: Path) -> None:
+    run = Run(planted_run)
+    expected = run.table("pairs.parquet")
+    fresh = Run(planted_run)
+
+    def fails(name: str) -> Any:
+        raise ValueError(name)
+
+    fresh._held = SimpleNamespace(table=fails, contents={}, tables={})  # type: ignore[assignment]
+    assert fresh.table("pairs.parquet").equals(expected)

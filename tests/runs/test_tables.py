@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -154,6 +155,22 @@ def test_outcomes_that_cannot_be_right_are_refused(column: str, values: list[obj
     _, frame = kept()
     with pytest.raises(ValueError, match=f"^{reason}$"):
         back(frame.assign(**{column: values}))
+
+
+def test_of_several_faults_of_outcomes_the_first_is_told() -> None:
+    _, frame = kept()
+    faults: dict[str, Any] = {"gold": [-2, 1], "sides": ["male", ""], "probs": [[-0.1, 1.1], [0.5, 0.5]]}
+    told = []
+    while faults:
+        with pytest.raises(ValueError) as refused:
+            back(frame.assign(**faults))
+        told.append(str(refused.value))
+        del faults[next(iter(faults))]
+    assert told == [
+        "an answer is not one of the candidates",
+        "the sides of a sentence pair are not two names",
+        "a probability is not one",
+    ]
 
 
 def test_what_rows_do_not_have_is_left_out() -> None:

@@ -142,3 +142,23 @@ def test_a_basis_spans_what_the_table_does_and_no_more() -> None:
     assert _basis(np.zeros((3, 2))).shape == (3, 0), "nothing spans nothing"
     for share, columns in ((2 * SMALLEST, 2), (SMALLEST / 2, 1)):
         assert _basis(np.diag([4.0, 4.0 * share])).shape == (2, columns)
+
+
+def test_a_sample_that_the_columns_tell_whole_has_no_difference() -> None:
+    cells = [cell for cell in product((0, 1), repeat=3) if sum(cell) in (1, 2)]
+    numbers = np.repeat(np.array(cells), 20, axis=0)
+    first, columns = numbers.sum(axis=1) == 2, numbers.astype(str)
+    values = np.random.default_rng(2).random(len(first))
+    arguments = (values, first, list(columns.T), np.arange(len(first)))
+    assert adjusted_difference(*arguments, level=0.95, width=1.0) is None
+    two = adjusted_difference(*arguments[:2], list(columns.T[:2]), arguments[3], level=0.95, width=1.0)
+    assert two is not None
+
+
+@pytest.mark.parametrize("clusters", [4, 5, 6])
+def test_there_are_more_clusters_than_entries_of_columns(clusters: int) -> None:
+    rng = np.random.default_rng(4)
+    numbers = np.repeat(np.arange(clusters), 24)
+    first, column = numbers % 2 == 0, np.tile(list("abcd"), 6 * clusters)
+    found = adjusted_difference(rng.random(len(first)), first, [column], numbers, level=0.95, width=1.0)
+    assert (found is None) == (clusters <= 5), "four entries, and one cluster more for the difference"

@@ -340,3 +340,9 @@ def test_weights_of_one_chunk_are_held_and_those_of_several_drawn_anew() -> None
         for _ in range(2):
             assert [float(chunk[0, 0]) for chunk in held()] == list(range(count))
         assert len(calls) == again
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=30))
+def test_joint_numbers_tell_combinations_apart_in_their_order(rows: list[tuple[int, int, int]]) -> None:
+    order = {row: number for number, row in enumerate(dict.fromkeys(rows))}
+    assert module.joint_numbers(*np.array(rows).T).tolist() == [order[row] for row in rows]

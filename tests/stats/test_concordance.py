@@ -82,3 +82,10 @@ def test_constant_lists_have_none_and_monotone_ones_are_1_or_minus_1() -> None:
         assert (
             function(rising[:, None], -rising[:, None]) == -1 and function(rising[:, None], rising[:, None] ** 2) == 1
         )
+
+
+def test_values_that_are_as_far_apart_as_a_tie_is_wide_are_not_equal() -> None:
+    for apart, sign in ((concordance.TIE, 1), (concordance.TIE * 0.99, 0)):
+        assert concordance.signs(np.array([0.0, apart])).tolist() == [[0, -sign], [sign, 0]]
+        ranks = concordance._weighted_ranks(np.array([0.0, apart]), np.ones((2, 1)))
+        assert len(set(ranks[:, 0].tolist())) == 1 + sign

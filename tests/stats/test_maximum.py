@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kept_texts import assert_kept
 
-from equipoise.stats import paired
+from equipoise.stats import maximum, paired
 from equipoise.stats.maximum import absolute_radius, p_value, radius
 
 
@@ -145,3 +145,10 @@ def test_deviations_as_large_as_the_difference_count_and_rounding_makes_none_sma
         p_value(0.2, sizes) == 3 / 4 and p_value(0.2 + 0.9e-9, sizes) == 3 / 4 and p_value(0.2 + 3e-9, sizes) == 2 / 4
     )
     assert p_value(0.2, sizes, shrink=0.5) == 1 / 4 and p_value(0.05, sizes, shrink=0.5) == 4 / 4
+
+
+def test_a_deviation_as_large_as_what_was_seen_but_for_rounding_counts() -> None:
+    just = 1.0 - maximum.TIE
+    assert maximum.p_value(1.0, np.array([just, 0.5, np.nan])) == 2 / 3
+    assert maximum.p_value(1.0, np.array([np.nextafter(just, 0), 0.5, np.nan])) == 1 / 3
+    assert maximum.p_value(1.0, np.array([2.0, 0.5]), shrink=0.5) == 2 / 3

@@ -280,3 +280,18 @@ def test_what_is_undefined_without_a_cluster_has_no_plain_interval_either() -> N
     sides = [[Statistic(accuracy_gap, [np.arange(10.0) / k, kinds], np.arange(10))] for k in (10, 20)]
     (found,) = paired_differences([Contest(*sides, n=10)], clusters=10, trial=Trial(20, permutations=9))
     assert found.method == "no interval: undefined without some cluster" and np.isnan(found.low)
+
+
+@pytest.mark.parametrize(("first", "second"), product([False, True], repeat=2))
+def test_rows_of_both_models_have_shares_where_both_have(first: bool, second: bool) -> None:
+    sides = [
+        Statistic(
+            mean, [np.array([1.0, 2.0]) + at], np.array([0, 1]), shares=np.array([3.0, 4.0]) + at if has else None
+        )
+        for at, has in enumerate((first, second))
+    ]
+    mixed = paired._mixed(*sides, 5, 2)
+    assert mixed.arrays[0].tolist() == [1.0, 2.0, 2.0, 3.0] and mixed.clusters.tolist() == [10, 11, 15, 16]
+    assert (mixed.shares is None) != (first and second)
+    if first and second:
+        assert mixed.shares is not None and mixed.shares.tolist() == [3.0, 4.0, 4.0, 5.0]

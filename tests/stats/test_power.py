@@ -11,7 +11,7 @@ from kept_texts import assert_kept
 from scipy.special import ndtr
 
 from equipoise.records import EquipoiseError
-from equipoise.stats import bootstrap, bounded
+from equipoise.stats import bootstrap, bounded, power
 from equipoise.stats.betting import Units
 from equipoise.stats.power import (
     Contrast,
@@ -180,3 +180,31 @@ def test_answers_of_yes_or_no_are_a_share_and_nothing_else_is() -> None:
         Units(np.array([0.0, 1.0, 1.0]), np.ones(3), (-1.0, 1.0)),
     ):
         assert not Contrast(0.5, 0.9, whole=True)._is_share(others)
+
+
+def test_the_last_number_of_units_that_anybody_asks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    units, contrast = Units(np.tile([0.0, 1.0], 20), np.ones(40)), Contrast(0.4, 0.95)
+    size = contrast._by_root(units, 0.8)
+    assert size is not None
+    monkeypatch.setattr(power, "MOST_UNITS", size)
+    assert contrast._by_root(units, 0.8) == size
+    monkeypatch.setattr(power, "MOST_UNITS", size - 1)
+    assert contrast._by_root(units, 0.8) is None
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_audits_of_few_units_have_the_interval_for_few(whole: bool) -> None:
+    rng = np.random.default_rng(6)
+    many, few = rng.choice([-1.0, 1.0], 80), np.where(np.arange(80) < 20, 1.0, 0.0)
+    near = np.where(np.arange(80) < 40, 0.0005, -0.0005)
+    counts = np.ones((3, 80))
+    contrast, bounds = Contrast(0.0, 0.95, whole=whole), (-1.0, 1.0)
+    lows, highs = contrast._intervals(np.stack([many, few, near]), counts, bounds)
+    ends = contrast._ends(np.stack([many, few, near]), np.array([many.mean(), few.mean(), near.mean()]))
+    assert (lows[0], highs[0]) == (ends[0][0], ends[1][0])
+    for place, units in ((1, few), (2, near)):
+        assert not bounded.is_enough(units, 2.0)
+        assert (lows[place], highs[place]) == bounded.mean_interval(units, bounds, level=0.95, whole=whole).ends
+    answers = np.where(np.arange(80) < 20, 1.0, 0.0)[None, :]
+    lows, _ = contrast._intervals(answers, counts[:1], (0.0, 1.0))
+    assert lows[0] == bounded.mean_interval(answers[0], (0.0, 1.0), level=0.95, whole=whole).low

@@ -33,3 +33,8 @@ def test_every_order_that_the_tests_allow_is_within_the_ranges(truth: list[int],
 
 def test_a_range_of_ranks_is_written_with_both_ends_and_a_single_one_alone() -> None:
     assert [str(Rank(2, 2)), str(Rank(1, 3))] == ["2", "1–3"]
+
+
+def test_ranks_are_plain_numbers() -> None:
+    (first, second) = ranks_of(np.array([[False, True], [False, False]]))
+    assert [*map(type, (*first, *second))] == [int] * 4 and (first, second) == (Rank(1, 1), Rank(2, 2))

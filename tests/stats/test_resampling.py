@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -269,3 +270,13 @@ def test_double_precision_keeps_what_single_loses() -> None:
     statistic = Statistic(total, [values], np.arange(3))
     (exact,) = evaluate([statistic], lambda: iter([weights]), np.float64)
     assert exact.ravel()[0] == 3e8 + 4
+
+
+def test_weights_have_the_shape_of_items_by_resamples() -> None:
+    clusters = np.array([0, 1, 1, 2])
+    weights = resampling.ClusterWeights(SimpleNamespace(exact=False, width=7), clusters)  # type: ignore[arg-type]
+    assert weights.shape == (4, 7) and len(weights) == 4 and len(weights[1:]) == 3 and weights[1:].shape == (3, 7)
+    assert not hasattr(weights, "__of_numpy") and not hasattr(weights, "__array_interface__")
+    for name in ("sum", "ends__"):
+        with pytest.raises(resampling.NeedsRows):
+            getattr(weights, name)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.stats.sequential import balanced_order, betting_sequence, frequent_looks, planned_looks
+from equipoise.stats.sequential import STEPS, _bets, balanced_order, betting_sequence, frequent_looks, planned_looks
 
 
 def test_looks_grow_and_stop_before_the_end() -> None:
@@ -109,3 +109,28 @@ def test_the_same_draws_give_the_same_interval_in_every_version(
     sequence = betting_sequence(values, population, level=level, target=target)
     assert sequence.ends == pytest.approx(ends, abs=2e-6)
     assert (sequence.value, sequence.n) == (pytest.approx(values.mean()), draws)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.2, 1.0]), min_size=1, max_size=12), st.integers(0, 6), st.booleans())
+def test_an_interval_has_the_means_against_which_nobody_gets_rich(values: list[float], more: int, early: bool) -> None:
+    x, population = np.array(sorted(values, reverse=True) if early else values), len(values) + more
+    found = betting_sequence(x, population, level=0.8, target=0.5)
+    bets = _bets(x, 0.5)
+
+    def is_possible(mean: float) -> bool:
+        wealth, drawn = [0.0], 0.0
+        for place, value in enumerate(x):
+            rest = (population * mean - drawn) / (population - place)
+            if rest < 0:
+                return False
+            wealth.append(wealth[-1] + float(np.log1p(bets[place] * (value - rest))))
+            drawn += value
+        return max(wealth) < np.log(2 / (1 - 0.8))
+
+    floor = float(x.sum()) / population
+    ceiling = (float(x.sum()) + more) / population
+    if found.low > floor:
+        step = (ceiling - floor) / 2**STEPS
+        assert not is_possible(found.low) and (is_possible(found.low + 1.01 * step) or found.low + step >= ceiling)
+    elif found.high < ceiling or more:
+        assert is_possible(floor) or found.low == floor

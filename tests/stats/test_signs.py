@@ -81,3 +81,24 @@ def test_p_is_that_of_all_signs_counted_out() -> None:
     largest = statistics.max(axis=0)
     assert tests.corrected[0] == pytest.approx((largest >= observed[0] - 1e-9).mean(), abs=0.01)
     assert tests.corrected[1] == pytest.approx(max(alone[1], tests.corrected[0]), abs=0.01)
+
+
+@pytest.mark.parametrize("width", [1, 3, 50])
+def test_signs_are_drawn_in_pieces_and_counted_one_by_one(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    claims = [np.array([0.5, -0.2, 0.9, 0.4]), np.zeros(4), np.array([[1.0, 1.0, -0.3, 0.0], [0.0, 0.3, 0.1, 0.2]])]
+    monkeypatch.setattr(signs, "CHUNK", 4 * width + 3)
+    found = sign_tests(claims, draws=20, seed=3)
+    rng, drawn = np.random.default_rng([3, 4]), []
+    for start in range(0, 20, width):
+        pieces = rng.integers(0, 2, size=(4, min(width, 20 - start)), dtype=np.int8)
+        drawn += [[2 * int(sign) - 1 for sign in column] for column in pieces.T]
+
+    def size(claim: np.ndarray, flips: list[int]) -> float:
+        rows = [row for row in np.atleast_2d(claim) if row.any()]
+        return max((abs(float(row @ flips)) / float(np.sqrt(row @ row)) for row in rows), default=0.0)
+
+    for claim, p in zip(claims, found.p, strict=True):
+        observed = size(claim, [1] * 4)
+        more = sum(size(claim, flips) >= observed - 1e-6 for flips in drawn)
+        assert p == pytest.approx((more + 1) / 21)
+    assert found.p[1] == found.corrected[1] == 1.0

@@ -193,8 +193,6 @@ def filter_(
     from ..runs.manifest import now
 
     build, dataset = BuildFolder(folder), open_dataset(source) if source else None
-    if pronoun_rule not in step.PRONOUN_RULES:
-        raise EquipoiseError(f"--pronoun-rule must be {' or '.join(step.PRONOUN_RULES)}")
     drafts = step.drafts_of_dataset(dataset) if dataset else read_records(build.drafts, Draft, made_by="generate")
     generated = build.steps()["generate"].settings if "generate" in build.steps() and not dataset else {}
     options = step.FilterOptions(

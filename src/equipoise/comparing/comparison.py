@@ -114,7 +114,7 @@ class Tested:
     @property
     def better(self) -> str:
         """The name of the better one, "" where no difference is detected or the metric has no direction."""
-        if not self.detected or self.row.better == "neither" or not self.row.value:
+        if not self.detected or self.row.better == "neither":
             return ""
         return self.first if (self.row.value > 0) == (self.row.better == "higher") else self.second
 

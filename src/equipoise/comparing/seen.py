@@ -138,7 +138,7 @@ def _rows(part: Part, measure: str) -> Iterator[tuple[str, str, float, str, str,
     rows: Iterable[Any] = part.items.itertuples(index=False)
     for row in rows:
         example = examples.get(str(row.example_id))
-        if example is None or len(example.candidates) < 2 or (part.task == WHOLE) != (measure == BITS):
+        if example is None or (part.task == WHOLE) != (measure == BITS):
             continue
         if measure == ACCURACY:
             value = float(row.correct) if example.answerable else math.nan

@@ -56,7 +56,7 @@ def wording_parts(runs: Sequence[Run], plan: Resamples, *, intersect: bool = Fal
     opened = named_apart(runs)
     worded = [m for m in match(opened, intersect=intersect) if all(is_worded(outcomes) for outcomes in m.outcomes)]
     parts, wanted = [], list(measures(worded))
-    plan = replace(plan, parts=max(1, len(wanted)))
+    plan = replace(plan, parts=len(wanted))
     for matched, kind, metric in wanted:
         try:
             known = _known(opened, matched, kind, metric.name)

@@ -122,7 +122,8 @@ def at_temperature(probs: Floats, temperature: float) -> Floats:
     with np.errstate(divide="ignore"):
         logits = np.log(probs) / temperature
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float64)
+    shares: Floats = powers / powers.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _odds(items: Outcomes, chosen: Integers) -> float:

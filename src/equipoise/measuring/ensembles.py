@@ -57,8 +57,7 @@ def _means(table: Floats, rows: Integers, counts: NDArray[np.int64]) -> Floats:
 
 
 def _log_means(logprobs: Floats, rows: Integers, counts: NDArray[np.int64]) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.minimum(np.log(np.maximum(_means(np.exp(logprobs), rows, counts), 1e-300)), 0.0)
+    return np.minimum(np.log(np.maximum(_means(np.exp(logprobs), rows, counts), 1e-300)), 0.0)
 
 
 def _by_variant(variants: Strings, keep: Callable[[str], bool], start: int = 0) -> Strings:

@@ -183,7 +183,7 @@ class Evidence:
         radius = maximum.radius(sizes, level=level, shrink=shrink, method="higher" if largest else "linear")
         if samples is not None and np.isnan(radius):
             estimate = replace(self._alone(bootstrap.UNDEFINED), n=n)
-        elif samples is not None and bounded.has_width(0.0, radius, width):
+        elif bounded.has_width(0.0, radius, width):
             estimate = self._around(radius, maximum.METHOD if largest else "bootstrap of deviations", n)
         else:
             off = bounded.simultaneous_radius(self.fewest, count, width, level=level)
@@ -279,12 +279,12 @@ def width_of(metric: Metric, k: int) -> float:
 def unit_means(statistics: Sequence[Statistic]) -> Floats:
     """Return the mean of each cluster over its items and variants; clusters without a value are left out."""
     sums, counts = _unit_sums(statistics)
-    return np.asarray(sums / counts, dtype=np.float64)
+    return sums / counts
 
 
 def unit_sizes(statistics: Sequence[Statistic]) -> Floats:
     """Return the number of items behind each of `unit_means`, in one variant."""
-    return np.asarray(_unit_sums(statistics)[1] / len(statistics), dtype=np.float64)
+    return _unit_sums(statistics)[1] / len(statistics)
 
 
 def _unit_sums(statistics: Sequence[Statistic]) -> tuple[Floats, Floats]:

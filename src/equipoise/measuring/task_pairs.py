@@ -83,8 +83,7 @@ def _paired(first: Outcomes, second: Outcomes, tasks: tuple[str, str]) -> Iterat
 
 def _shared(first: Outcomes, second: Outcomes) -> list[str]:
     """Return the examples that both were asked, without those of sets that one was asked in part."""
-    known = [set(outcomes.example_id.tolist()) for outcomes in (first, second)]
-    common = known[0] & known[1]
+    common = set(first.example_id.tolist()) & set(second.example_id.tolist())
     broken = {
         set_id
         for outcomes in (first, second)

@@ -73,7 +73,7 @@ def rows_by_group(groups: Strings) -> dict[str, Integers]:
     numbers = {name: number for number, name in enumerate(names)}
     codes = np.repeat([numbers[name] for name in runs], np.diff(starts, append=len(groups)))
     order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes)).tolist()
+    ends = np.cumsum(np.bincount(codes))
     return {name: order[start:end] for name, start, end in zip(names, [0, *ends], ends, strict=False) if name}
 
 

@@ -121,7 +121,7 @@ def _logistic(features: Floats, y: Floats, *, shifted: bool = True) -> tuple[Flo
         # Items that a threshold tells apart, or probabilities of 0 and 1 alone: scikit-learn takes another solver.
         warnings.simplefilter("ignore", LinAlgWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(features, y > 0.5)
+        model.fit(features, y == 1)
     return np.asarray(model.coef_[0], dtype=np.float64), float(np.ravel(model.intercept_)[0])
 
 

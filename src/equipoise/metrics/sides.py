@@ -17,8 +17,6 @@ def side_columns(outcomes: Outcomes) -> dict[str, NDArray[Any]]:
     columns: dict[str, NDArray[Any]] = {name: np.full(n, np.nan) for name in ("y", "p", "p_apart", "prefers")}
     columns["predicted_side"] = np.full(n, "", dtype=object)
     rows = np.flatnonzero(outcomes.sides != "")
-    if not len(rows):
-        return columns
     probs, gold = outcomes.probs[rows], outcomes.gold[rows]
     with np.errstate(invalid="ignore", divide="ignore"):
         p = probs[:, 0] / (probs[:, 0] + probs[:, 1])

@@ -66,7 +66,7 @@ class Outcomes:
         tables = [self.logprobs, *([] if self.logprobs_with_marker is None else [self.logprobs_with_marker])]
         if any(column.shape != (n,) for column in columns) or any(table.shape != (n, k) for table in tables):
             raise ValueError("the columns of Outcomes must have the same length")
-        if n and not np.allclose(self.probs.sum(axis=1), 1.0, atol=1e-6):
+        if not np.isclose(self.probs.sum(axis=1), 1.0, atol=1e-6).all():
             raise ValueError("the probabilities of an item must add up to 1")
         if self.limits is not None:
             self.limits.check(n, k)

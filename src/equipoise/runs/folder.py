@@ -85,8 +85,8 @@ class RunFolder:
     @contextmanager
     def held(self, *, wait: float = 0.0) -> Iterator[None]:
         """Hold the folder against other commands that write into it."""
-        self.check_plain(CONTROLS)
         try:
+            self.check_plain(CONTROLS)
             self.path.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.path / ".run.lock", timeout=wait)
             lock.acquire()

@@ -80,7 +80,6 @@ def _explained(centred: Floats, terms: Sequence[Strings]) -> Floats:
         return np.zeros(centred.shape[1])
     levels = [(term[:, None] == np.unique(term)[None, :]).astype(np.float64) for term in terms]
     design = np.concatenate(levels, axis=1)
-    design -= design.mean(axis=0)
     left, sizes, _ = np.linalg.svd(design, full_matrices=False)
     basis = left[:, sizes > 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300)]
     explained: Floats = ((basis.T @ centred) ** 2).sum(axis=0)

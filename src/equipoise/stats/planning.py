@@ -192,7 +192,7 @@ def units_to_settle(seen: Units, bound: float, error: float, *, seed: int = 0) -
     rng = np.random.default_rng(seed)
     size = 128
     while size <= MOST_REHEARSED:
-        drawn = rng.integers(0, seen.counts.shape[-1], (SETTLED, size))
+        drawn = rng.integers(0, len(seen.counts), (SETTLED, size))
         # More units than there are would be those of a larger dataset.
         there_are = max(seen.horizon, size)
         audits = replace(seen, sums=seen.sums[drawn], counts=seen.counts[drawn], horizon=there_are)

@@ -42,7 +42,6 @@ def sign_tests(claims: Sequence[Floats] | Floats, *, draws: int = 4999, seed: in
     norms = np.sqrt((units**2).sum(axis=1))
     scaled = (units / np.where(norms > 0, norms, 1.0)[:, None]).astype(np.float32)
     observed = np.maximum.reduceat(np.abs(scaled.sum(axis=1, dtype=np.float64)), starts)
-    flat = np.maximum.reduceat(norms, starts) <= 0
     order = np.argsort(-observed, kind="stable")
     alone, together = np.zeros(len(tables)), np.zeros(len(tables))
     rng = np.random.default_rng([seed, clusters])
@@ -58,4 +57,4 @@ def sign_tests(claims: Sequence[Floats] | Floats, *, draws: int = 4999, seed: in
     p, steps = ((exceeding + 1) / (draws + 1) for exceeding in (alone, together[order]))
     corrected = np.empty(len(tables))
     corrected[order] = np.maximum.accumulate(steps)
-    return SignTests(np.where(flat, 1.0, p), np.where(flat, 1.0, corrected))
+    return SignTests(p, corrected)

@@ -39,7 +39,7 @@ def _same(fresh: pd.Series, claimed: pd.Series) -> np.ndarray:
         return np.array([_near(a, b) for a, b in pairs], dtype=bool)
     if all(pd.api.types.is_numeric_dtype(column) for column in (left, right)):
         return np.asarray(_close(left.to_numpy(float, na_value=np.nan), right.to_numpy(float, na_value=np.nan)))
-    return np.asarray((left.fillna("").astype(str) == right.fillna("").astype(str)).to_numpy())
+    return np.asarray(left.fillna("").astype(str) == right.fillna("").astype(str))
 
 
 def _near(left: object, right: object) -> bool:

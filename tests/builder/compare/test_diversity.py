@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,3 +133,60 @@ def test_the_fewest_that_each_number_needs() -> None:
     with pytest.raises(UndefinedMetric, match=r"^a t-SNE map of fewer than four sentences$"):
         tsne(line[:3])
     assert pair_distance_deviation(line[:2]) == 0.0
+
+
+def called_with(monkeypatch: pytest.MonkeyPatch, name: str, gives: Any) -> list[tuple[Any, ...]]:
+    """Return the notes of how a class of scikit-learn is made and of what it is fitted to."""
+    notes: list[tuple[Any, ...]] = []
+
+    class Made:
+        def __init__(self, *args: Any, **choices: Any) -> None:
+            notes.append((args, choices))
+
+        def fit(self, vectors: Any) -> Any:
+            notes.append((vectors.dtype.name, vectors.tolist()))
+            return gives
+
+        fit_transform = fit_predict = fit
+
+    monkeypatch.setattr(f"sklearn.{name}", Made)
+    return notes
+
+
+@pytest.mark.parametrize(("count", "perplexity"), [(4, 1.0), (10, 3.0), (91, 30.0), (94, 30.0)])
+def test_maps_and_clusters_are_made_as_described(
+    monkeypatch: pytest.MonkeyPatch, count: int, perplexity: float
+) -> None:
+    vectors = np.arange(2.0 * count).reshape(count, 2)
+    notes = called_with(monkeypatch, "manifold.TSNE", "a map")
+    assert tsne(vectors, seed=5) == "a map"
+    choices = {"init": "pca", "perplexity": perplexity, "random_state": 5, "max_iter": 750, "n_jobs": 2}
+    assert notes == [((2,), choices), ("float32", vectors.tolist())]
+    notes = called_with(monkeypatch, "decomposition.PCA", "parts")
+    assert pca(vectors) == "parts" and notes == [
+        ((2,), {"svd_solver": "covariance_eigh"}),
+        ("float64", vectors.tolist()),
+    ]
+    notes = called_with(monkeypatch, "cluster.KMeans", np.repeat([0, 1], [1, count - 1]))
+    silhouette(vectors, clusters=2, seed=6)
+    assert notes == [((2,), {"n_init": 3, "random_state": 6}), ("float32", vectors.tolist())]
+
+
+def test_clusters_that_are_one_and_texts_without_a_word_have_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    called_with(monkeypatch, "cluster.KMeans", np.zeros(5))
+    with pytest.raises(UndefinedMetric, match=r"^the silhouette of sentences that all fall into one cluster$"):
+        silhouette(np.eye(5), clusters=2)
+
+
+def test_the_files_of_a_known_dataset_are_found_in_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "anti_stereotyped_type1.txt.dev").write_text("1 [The cook] met the nurse because [he] ran.\n")
+    monkeypatch.setattr(diversity, "find_dataset_folder", lambda name: tmp_path if name == "winobias" else None)
+    monkeypatch.setattr(diversity, "open_dataset", lambda spec: SimpleNamespace(name=f"of {spec}", examples=[]))
+    name, texts, _ = written_texts("winobias")
+    assert (name, texts) == ("of winobias", ["The cook met the nurse because he ran."])
+
+
+def test_distances_keep_their_digits_far_from_zero() -> None:
+    vectors = np.random.default_rng(1).random((60, 3))
+    far = pair_distance_deviation(vectors + 5000.0)
+    assert far == pytest.approx(float(np.std(pdist(vectors))), rel=1e-5)

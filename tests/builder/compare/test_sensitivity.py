@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -104,3 +106,7 @@ def test_groups_are_what_pairs_join(pairs: list[tuple[int, int]]) -> None:
 def test_a_run_without_sets_has_nothing_to_compare(run: Path) -> None:
     with pytest.raises(EquipoiseError, match=r"^near-duplicates differ in 0 to 2 words, not -1$"):
         near_duplicates(Run(run), words=-1)
+    none: Any = SimpleNamespace(path=run, parts=[SimpleNamespace(pairs=[], kinds=["type1"])])
+    with pytest.raises(EquipoiseError) as error:
+        near_duplicates(none)
+    assert str(error.value) == f"{run} has no counterfactual sets, so there is nothing to compare"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,13 @@ from kept_texts import assert_kept
 from typer.testing import CliRunner
 
 import equipoise
+from equipoise.builder.compare import statistics
 from equipoise.builder.compare.diversity import pca
 from equipoise.builder.compare.maps import Points
 from equipoise.builder.compare.statistics import StatsOptions, compare
 from equipoise.cli import app
 from equipoise.datasets import open_dataset
+from equipoise.records import UndefinedMetric
 
 
 def test_a_comparison_and_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,3 +94,22 @@ def test_few_sentences_have_no_clusters_and_no_second_map(tmp_path: Path, monkey
         assert list(drawn[-1].maps) == maps
     (row,) = compare(small, None, StatsOptions(model="tiny", clusters=2), lambda *step: None)
     assert row.silhouette is not None and len(drawn) == 2
+
+
+def test_the_seed_and_the_clusters_are_handed_on_and_what_is_undefined_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Any] = []
+    told: list[Any] = []
+    monkeypatch.setattr(statistics, "silhouette", lambda vectors, **named: asked.append(named) or 0.5)
+    row = statistics.Statistics("d", 1, 2, 3.0, 4, 5.0, 6, None, None)
+    options, vectors = StatsOptions(clusters=7, seed=9), np.eye(4)
+    made = statistics._with_embeddings(row, vectors, options, lambda *given: told.append(given))
+    assert asked == [{"clusters": 7, "seed": 9}] and made.silhouette == 0.5 and made.distance_deviation is not None
+    assert told[-2:] == [("silhouette", 0, 1), ("silhouette", 1, 1)]
+
+    def undefined(*_: Any, **__: Any) -> float:
+        raise UndefinedMetric("too few")
+
+    monkeypatch.setattr(statistics, "silhouette", undefined)
+    assert statistics._with_embeddings(row, vectors, options, lambda *_: None).silhouette is None

@@ -186,6 +186,8 @@ def test_an_interruption_ends_it_within_two_seconds(tmp_path: Path, number: sign
         ({"samples": 0}, "the number of samples must be at least 1"),
         ({"samples_a_request": 0}, "the number of samples must be at least 1"),
         ({"limit": 0}, "the number of pairs must be at least 1"),
+        ({"samples": 0, "limit": 0}, "the number of samples must be at least 1"),
+        ({"limit": 0, "kinds": ()}, "the number of pairs must be at least 1"),
         ({"kinds": ("type3", "type1")}, "sentences are of type1 or type2, not type3"),
         ({"kinds": ()}, "sentences are of type1 or type2, not none"),
     ],

@@ -124,6 +124,7 @@ def test_the_words_around_her_decide_as_they_did(verb: str) -> None:
         ("They saw her plan.", "possessive"),
         ("They let her plan it.", "object"),
         ("They gave her three books.", "object"),
+        ("They gave her three ideas.", "possessive"),
         ("They gave her good luck.", "object"),
         ("They gave her old plan to us.", "possessive"),
         ("They gave her lunch", "open, 'gave her lunch' can mean 'him' or 'his'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections import Counter
 from pathlib import Path
@@ -126,3 +127,11 @@ def test_draws_are_as_they_were_kept() -> None:
     few = [question.key for question in read_test("appendix-d", per_type=3).draw(random.Random(4))]
     checks = [(check.key, check.kind) for check in read_checks(None)]
     assert_kept("builder/entrance", drawn, few, checks, read_test(None).identity, read_test("appendix-d").identity)
+
+
+def test_a_test_is_another_one_where_its_questions_or_their_number_are() -> None:
+    test = read_test(None)
+    keys = ",".join(sorted(question.key for question in test.pool))
+    assert test.identity == hashlib.sha256(f"{keys}/{test.per_type}".encode()).hexdigest()[:16]
+    turned = EntranceTest(test.pool[::-1], per_type=test.per_type)
+    assert turned.identity == test.identity != EntranceTest(test.pool[1:], per_type=test.per_type).identity

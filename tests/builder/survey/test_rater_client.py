@@ -214,6 +214,7 @@ def test_a_pause_is_at_most_twice_what_was_asked_for(ended: Any) -> None:
         ({"accuracy": -0.1}, "accuracy must be a share from 0 to 1, not -0.1"),
         ({"accuracy": 1.1}, "accuracy must be a share from 0 to 1, not 1.1"),
         ({"seconds": 0}, "seconds per sentence must be more than 0, not 0"),
+        ({"seconds": 0, "accuracy": 2}, "accuracy must be a share from 0 to 1, not 2"),
     ],
 )
 def test_a_profile_says_what_is_out_of_range(choices: dict[str, float], reason: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from local_parts import write_records
@@ -14,7 +15,7 @@ from equipoise.builder.steps import (
 )
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.rater_client import Profile, RaterLog
-from equipoise.builder.survey.rehearsal import Bill, Cast, bill, rehearse
+from equipoise.builder.survey.rehearsal import Bill, Cast, _watch, bill, rehearse
 from equipoise.builder.verdict.cleaning import (
     SIMULATED_LINE,
 )
@@ -63,3 +64,17 @@ def test_a_rehearsal_is_told_with_its_good_and_bad_sentences(tmp_path: Path, som
     database = SurveyDatabase(f"sqlite:///{tmp_path / 'simulation.sqlite'}")
     assert {answer.origin for answer in database.results.answers()} == {"simulated"}
     database.close()
+
+
+def test_progress_is_told_every_second_until_it_is_over() -> None:
+    waited, told, over = [], [], iter([False, False, True])
+
+    class Over:
+        def wait(self, seconds: float) -> bool:
+            waited.append(seconds)
+            return next(over)
+
+    counts = iter([(9, 1), (9, 4)])
+    database = SimpleNamespace(results=SimpleNamespace(counts=lambda: next(counts)))
+    _watch(database, Over(), lambda *given: told.append(given))  # type: ignore[arg-type]
+    assert waited == [1.0] * 3 and told == [("settled", 1, 9), ("settled", 4, 9)]

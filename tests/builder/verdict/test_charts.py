@@ -53,3 +53,16 @@ def test_agreement_is_drawn_as_it_was_kept(some_sentences: Callable[[int], list[
         agreement_chart(sentences, votes, "people"),
         locale_chart({"Kenya": 5, "Peru": 1200}, "people"),
     )
+
+
+def test_a_sentence_that_nobody_calls_coherent_is_left_out_and_those_after_it_are_not(
+    some_sentences: Callable[[int], list[Sentence]],
+) -> None:
+    first, second, third = some_sentences(3)
+    votes = {
+        first.id: [vote(False)],
+        third.id: [vote(True, True, False), vote(True, True, True), vote(True, True, True)],
+    }
+    shares = consistency([first, second, third], votes)
+    ends = (1.0, pytest.approx(2 / 3)) if third.target == third.first else (pytest.approx(2 / 3), 1.0)
+    assert shares == {(third.type, "target"): [ends[0]], (third.type, "other"): [ends[1]]}

@@ -255,6 +255,16 @@ def test_questions_of_ones_own_and_markers_have_files_of_their_own_as_kept(
     assert_kept("builder/dataset-own-strict", strict.verdicts, strict.reasons, strict.unsettled, strict.unsettled_kept)
 
 
+def test_pairs_with_questions_of_ones_own_have_the_columns_of_these_questions(
+    some_sentences: Callable[[int], list[Sentence]],
+) -> None:
+    (pair,) = some_sentences(1)
+    cleaned = Cleaned({}, {pair.id: [("first", "yes")]}, ((pair, ""),), Counter(), 0, (), 0, 0)
+    files = told(cleaned, CleanOptions(Rule(questions=OWN)), "mine")
+    assert cleaned.only_pairs and not any(file.startswith("winobias_format") for file in files)
+    assert files["mine.csv"].splitlines()[0].endswith("more,sure")
+
+
 def test_simulated_answers_and_any_pronouns_are_as_they_were_kept(
     some_sentences: Callable[[int], list[Sentence]],
 ) -> None:

@@ -68,6 +68,9 @@ def test_what_other_tools_cannot_ask_is_refused() -> None:
         EquipoiseError, match=r"^only token_aggregate sum can be exported: other tools log one number for a candidate$"
     ):
         documents(token_aggregate="mean")
+    both: Any = SimpleNamespace(name="both", settings={"token_aggregate": "mean"})
+    with pytest.raises(EquipoiseError, match=r"^the task both asks in several turns"):
+        documents_of(FEW, both, TaskOptions())
     talks: Any = SimpleNamespace(name="mine", settings={}, prompts=lambda example: [SimpleNamespace(context=())])
     with pytest.raises(
         EquipoiseError, match=r"^the task mine asks in a chat, which cannot be exported; use another task$"

@@ -198,6 +198,10 @@ def test_a_pair_holds_its_contrast_itself(tmp_path: Path) -> None:
             "item,candidate,prob\na,x,0.5\na,y,0.5\nb,x,1\nb,y,0\nb,z,0\n",
             "theirs.csv:4: item 'b' has 3 candidates, others 2",
         ),
+        (
+            "item,candidate,prob\na,x,0.5\na,y,0.5\nb,x,0\nb,y,0\nb,z,0\n",
+            "theirs.csv:4: item 'b' has 3 candidates, others 2",
+        ),
     ],
 )
 def test_every_refusal_has_its_line(tmp_path: Path, text: str, message: str) -> None:

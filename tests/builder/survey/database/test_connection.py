@@ -258,3 +258,19 @@ def test_a_file_of_sqlite_is_its_owners_alone_and_safe(tmp_path: Path) -> None:
         Store(f"sqlite:///{tmp_path / 'none' / 's.sqlite'}")
     with pytest.raises(BuildError, match=r"^a database is named sqlite:///FILE or postgresql://USER@HOST/NAME$"):
         Store("nothing")
+
+
+def test_a_snapshot_of_another_database_is_a_transaction_that_reads_again_what_it_read(store: Store) -> None:
+    asked: list[dict[str, str]] = []
+    engine = store._engine
+
+    class Other:
+        def execution_options(self, **options: str) -> sa.Engine:
+            asked.append(options)
+            return engine
+
+    store.is_sqlite, store._engine = False, Other()  # type: ignore[assignment]
+    with store.snapshot() as snapshot:
+        assert snapshot.scalar(sa.select(1)) == 1
+    store.is_sqlite, store._engine = True, engine
+    assert asked == [{"isolation_level": "REPEATABLE READ"}]

@@ -98,6 +98,7 @@ def test_the_last_question_decides_the_entrance_test(
     session = survey.raters.enter(survey.raters.invite(1)[0]) or ""
     found = survey.raters.in_session(session)
     assert found is not None
+    assert survey.raters.take_trial(found.id, 0, True, asked=("a", "x"), pass_share=share)  # there is no question yet
     assert (
         survey.raters.set_questions(found.id, ["a", "b"]) == ("a", "b") == survey.raters.set_questions(found.id, ["c"])
     )

@@ -8,6 +8,8 @@ import stat
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from local_parts import write_records
@@ -16,6 +18,8 @@ from survey_raters import YES, answer, new_sqlite, rater
 from typer.testing import CliRunner
 
 from equipoise.builder.steps import BuildError, BuildFolder
+from equipoise.builder.survey.database import results
+from equipoise.builder.survey.database.connection import Store
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.work import STORED, Asking
 from equipoise.builder.survey.entrance import EntranceTest
@@ -164,3 +168,42 @@ def test_a_backup_never_overwrites_and_is_restored_into_an_empty_survey_only(tmp
         empty.results.restore(tmp_path / "none.sqlite")
     assert empty.results.restore(copy) == 1 and len(empty.results.answers()) == 1
     empty.close()
+
+
+def test_a_database_without_a_file_is_copied_row_by_row(
+    tmp_path: Path, some_sentences, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = SurveyDatabase(new_sqlite(tmp_path / "survey.sqlite"))
+    database.load(some_sentences(2))
+    who = rater(database)
+    question = database.work.question(who.id)
+    assert question is not None and answer(database, who, question.ticket)
+    answers = database.results.answers()
+    (tmp_path / "copies").mkdir()
+    copy = tmp_path / "copies" / "copy.sqlite"
+    copy.with_name(".copy.sqlite.part").write_text("what an earlier try left")
+    monkeypatch.setattr(Store, "sqlite_path", None)
+    assert database.results.backup(copy) == 1
+    database.close()
+    assert [file.name for file in copy.parent.iterdir()] == ["copy.sqlite"], "the file alone is the copy"
+    assert sqlite3.connect(copy).execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    again = SurveyDatabase(new_sqlite(tmp_path / "again.sqlite"))
+    assert again.results.restore(copy) == 1 and again.results.answers() == answers and again.tidy() == 0
+    again.close()
+
+
+def test_a_damaged_copy_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    closed: list[bool] = []
+
+    class Damaged:
+        def execute(self, text: str) -> Any:
+            assert text == "PRAGMA integrity_check"
+            return SimpleNamespace(fetchone=lambda: ("row 3 is missing",))
+
+        def close(self) -> None:
+            closed.append(True)
+
+    monkeypatch.setattr(results.sqlite3, "connect", lambda path: Damaged())
+    with pytest.raises(BuildError, match=r"^the copy is damaged \(row 3 is missing\)$"):
+        results._checked(tmp_path / "x")
+    assert closed == [True]

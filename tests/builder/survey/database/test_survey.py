@@ -176,3 +176,10 @@ def test_questions_cannot_change_once_somebody_has_answered(tmp_path: Path, some
         second.apply_options("test")
     for made in (first, second):
         made.close()
+
+
+def test_a_survey_is_tidied_until_nothing_is_held_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database, left = SurveyDatabase(new_sqlite(tmp_path / "s.sqlite")), [3, 2, 0, 9]
+    monkeypatch.setattr(database.work, "sweep", lambda: left.pop(0))
+    assert database.tidy() == 0 and left == [9]
+    database.close()

@@ -349,3 +349,25 @@ def test_a_check_is_corrected_and_dropped(make: Callable[..., SurveyDatabase]) -
     assert (record.checks_right, record.checks_wrong) == (1, 0)
     assert survey.work.correct(who.id, check.ticket, YES)
     assert next(line for line in survey.raters.all() if line.id == who.id).checks_wrong == 1
+
+
+def test_a_sentence_is_looked_for_again_once_where_some_came_free(
+    make: Callable[..., SurveyDatabase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survey, looked = make(Asking(), 1), []
+    monkeypatch.setattr(survey.work, "_held_or_new", lambda connection, who: looked.append(who))
+    monkeypatch.setattr(survey.work, "sweep", lambda: 1)
+    assert survey.work.question("ann") is None and looked == ["ann", "ann"]
+    monkeypatch.setattr(survey.work, "sweep", lambda: 0)
+    assert survey.work.question("bob") is None and looked == ["ann", "ann", "bob"]
+
+
+@pytest.mark.parametrize("coverage", [Coverage(1, 1), Coverage(1, 3), Coverage(2, 2)])
+def test_a_correction_counts_the_sentence_again(make: Callable[..., SurveyDatabase], coverage: Coverage) -> None:
+    survey = make(Asking(Rule(coverage)), 1)
+    who = rater(survey)
+    question = survey.work.question(who.id)
+    assert question is not None and survey.work.answer(who.session, question.ticket, vote(False))
+    for replies in (vote(True, True, False), vote(True, True, True), vote(True, False, False), vote(False)):
+        assert survey.work.correct(who.id, question.ticket, replies)
+        assert survey.tidy() == 0, "what is stored of the sentence follows from its answers"

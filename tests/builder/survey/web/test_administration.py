@@ -14,6 +14,7 @@ from survey_browser import SITE, TOKEN, heading_of, passed, site
 from survey_raters import new_sqlite
 
 from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.web import administration
 from equipoise.builder.survey.web.administration import Rejection, Sessions
 from equipoise.builder.survey.web.pages import csrf_of
 from equipoise.builder.verdict.summary import RaterSummary, Summary
@@ -177,3 +178,52 @@ def test_a_session_of_the_administrator_ends(monkeypatch: pytest.MonkeyPatch) ->
     assert second in sessions
     now[0] += 0.1
     assert second not in sessions
+
+
+def test_rules_that_reject_are_handed_on_and_are_numbers(
+    database: SurveyDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    class Noted:
+        def __init__(self, *given: Any) -> None:
+            asked.append(given)
+
+        def raters(self, summary: Any) -> list[RaterSummary]:
+            return []
+
+    admin = site(database)()
+    admin.log_in()
+    for words in ("seconds=x", "agreement=x", "wrong_checks=1.5", "least_answers="):
+        page = admin.get(f"/admin/reject?{words}")
+        assert page.status_code == 422 and "The rules are numbers." in page.text
+    monkeypatch.setattr(administration, "Rejection", Noted)
+    page = admin.get("/admin/reject?seconds=1.5&agreement=60&wrong_checks=2&least_answers=7")
+    assert heading_of(page.text) == "No rater is rejected by these rules" and 'href="/admin"' in page.text
+    admin.get("/admin/reject?seconds=+&agreement=+&wrong_checks=+")
+    assert asked == [(1.5, 0.6, 2, 7), (None, None, None, 5)]
+
+
+def test_a_survey_has_one_of_three_states_and_a_decision_is_about_a_known_rater(database: SurveyDatabase) -> None:
+    admin = site(database)()
+    csrf = admin.log_in()
+    page = admin.post("/admin/status", data={"csrf": csrf, "status": "over"})
+    assert page.status_code == 422 and "A survey is open, paused or closed." in page.text
+    for status in ("paused", "closed", "open"):
+        assert admin.post("/admin/status", data={"csrf": csrf, "status": status}).status_code == 200
+        assert database.status == status
+    page = admin.get(f"/admin/withdraw?rater={'x' * 50}")
+    assert page.status_code == 404 and f"Unknown rater &#39;{'x' * 40}&#39;." in page.text
+    assert admin.get("/admin/payments.csv").status_code == 404
+
+
+def test_what_is_decided_is_seen_at_once(database: SurveyDatabase) -> None:
+    rater = passed(database, site(database)())
+    rater.answer()
+    admin = site(database)()
+    csrf = admin.log_in()
+    (record,) = database.raters.all()
+    before = admin.get("/admin").text
+    assert f"withdraw?rater={record.id}" in before
+    after = admin.post("/admin/withdraw", data={"csrf": csrf, "rater": record.id}).text
+    assert f"restore?rater={record.id}" in after and f"withdraw?rater={record.id}" not in after

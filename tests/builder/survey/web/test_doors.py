@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from survey_browser import heading_of, site
+from survey_browser import come, heading_of, panel, site
 
 from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.panel import signed_links
 
 
 def test_invitations_are_unguessable_and_stored_hashed(database: SurveyDatabase, tmp_path: Path) -> None:
@@ -58,3 +59,16 @@ def test_who_comes_back_is_greeted(database: SurveyDatabase) -> None:
     again.take_test()
     assert "You passed the entrance test" in make().get(f"/enter/{invitation}").text
     assert "Sentence 1" in browser.get("/work").text  # the first browser goes on as well
+
+
+def test_of_several_reasons_to_turn_a_panel_away_the_first_is_told(tmp_path: Path, database: SurveyDatabase) -> None:
+    closed = site(database)()
+    assert closed.get("/panel?id=%01").status_code == 404, "no panel, and no id either"
+    make, _ = panel(tmp_path, database, key="k" * 32)
+    assert make().get("/panel?other=1").status_code == 404
+    assert make().get("/panel?id=%01").status_code == 422, "an id is asked for before a signature"
+    (link,) = signed_links("", ["bob"], "k" * 32)
+    browser = make()
+    assert come(browser, link) == 200
+    assert browser.get(link, follow_redirects=False).headers["location"] == "/work", "in already: nothing to greet"
+    assert heading_of(make().get(link).text) == "Welcome back"

@@ -245,6 +245,17 @@ def test_requests_are_counted_by_session_by_address_and_at_the_doors() -> None:
     assert 80 <= taken < 2 * SHARING and sent(guard, path="/admin/login")[0] == 429
 
 
+def test_a_form_from_elsewhere_is_refused_as_such_before_it_is_counted() -> None:
+    class Elsewhere(Site):
+        def is_from_elsewhere(self, scope: Any) -> bool:
+            return True
+
+    guard = Guard(echo, Limits(rate=0.0, burst=0, doors_rate=0.0, doors_burst=0), Elsewhere())
+    status, _, body = sent(guard, method="POST", path="/panel", cookie="a")
+    assert status == 403 and b"This form was sent from another site." in body
+    assert sent(guard, cookie="a")[0] == 429, "what is only read may come from anywhere"
+
+
 def test_other_messages_go_through() -> None:
     seen: list[Any] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,9 @@ def test_questions_of_ones_own_are_asked_and_explained_in_their_words(tmp_path: 
     assert [texts.label(more, choice) for choice in more.choices] == ["The first", "The second", "Both"]
     assert texts.explain(example) == ["Is it more cook or nurse, by he? The first.", "Sure? No!."]
     assert sure.when == ("more", "first")
+    first_no = replace(example, answer=("no", "yes"))
+    texts._labels["more"]["no"] = "None"
+    assert texts.explain(first_no) == ["Is it more cook or nurse, by he? None.", "Sure? Yes!."]
 
 
 def test_the_examples_of_every_language_are_explained_as_they_were() -> None:
