@@ -123,9 +123,9 @@ def squares(fates: SetFates) -> Chart:
 
 def flips(part: Part) -> Iterator[Chart]:
     """Yield the share of sets whose answer changes with the group word, by type and direction, with intervals."""
-    rates = {kind: rate for kind in part.measured.kinds if (rate := part.measured.get("flip_rate", type=kind))}
+    by_kind = {kind: rate for kind in part.measured.kinds if (rate := part.measured.get("flip_rate", type=kind))}
     marks: list[Bar | Dot] = []
-    for place, (kind, rate) in enumerate(rates.items()):
+    for place, (kind, rate) in enumerate(by_kind.items()):
         left = 0.0
         for metric, tone in (("flip_toward", "toward"), ("flip_against", "against")):
             share = part.measured.get(metric, type=kind)
@@ -135,9 +135,9 @@ def flips(part: Part) -> Iterator[Chart]:
         label = f"{kind_title(kind)}, {rate.value:.1%} of {rate.n:,} sets"
         marks.append(Dot(rate.estimate, float(place), "neither", label=label))
     if marks:
-        rates = [rate.estimate for rate in rates.values()]
+        rates = [rate.estimate for rate in by_kind.values()]
         across = Axis.over([0.0, *rates], "share of sets whose answer changes", within=(0.0, 1.0))
-        panel = Panel(marks, across, Axis.of_names(list(map(kind_title, rates))))
+        panel = Panel(marks, across, Axis.of_names(list(map(kind_title, by_kind))))
         keys = [Key("toward the stereotype", "toward"), Key("against it", "against"), Key("all changes", "neither")]
         words = words_of([part])
         title = f"{words.answer.capitalize()}s that change with the {words.group_word}, {part}"
