@@ -236,3 +236,9 @@ def test_a_folder_of_datasets_may_be_named_from_home(tmp_path: Path, monkeypatch
     )
     (tmp_path / "data").mkdir()
     assert next(doctor._datasets()).name == "datasets"
+
+
+def test_the_version_of_python_and_the_kind_of_machine_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("python_version", "3.99.1"), ("system", "Plan9"), ("machine", "mips")):
+        monkeypatch.setattr(f"platform.{name}", lambda value=value: value)
+    assert list(doctor._python()) == [doctor.Check("python", "ok", "3.99.1 on Plan9 mips")]

@@ -211,6 +211,12 @@ HEAD = GROUPS.read_text(encoding="utf-8")
             'slots.toml: it has no groups: write [groups.gender] and woman = { name = "Anna", pronoun = "she" }',
         ),
         ("groups = 3\n", "slots.toml: it has no groups:"),
+        ("[groups]\ngender = 3\n", "slots.toml: groups.gender needs at least two groups to compare"),
+        (
+            "[groups.gender]\nwoman = 3\nman = { pronoun = 'he' }\n",
+            "slots.toml: groups.gender.woman must be a table of slots, such as",
+        ),
+        ("[groups.gender]\nwoman = 3\n", "slots.toml: groups.gender needs at least two groups to compare"),
         (
             HEAD.replace(', pronoun = "he"', ""),
             'slots.toml: groups.gender.man has no pronoun; write pronoun = "she", or another of he, she, they',

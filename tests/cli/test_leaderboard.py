@@ -15,6 +15,7 @@ from equipoise.verification import to_json
 from equipoise.verification.finding import Finding
 
 FINE, WRONG = Finding("hashes", True, "3 files"), Finding("numbers", False, "ucerf differs")
+WORSE = Finding("examples", False, "2 are missing")
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_every_option_of_a_leaderboard_is_handed_on(site: Any, tmp_path: Path) -
 
 def test_runs_that_are_not_what_they_claim_are_left_out(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "equipoise.verification.verify", lambda folder, **_: [FINE, WRONG] if folder.name == "a" else [FINE]
+        "equipoise.verification.verify", lambda folder, **_: [FINE, WRONG, WORSE] if folder.name == "a" else [FINE]
     )
     _, err = said("leaderboard", "runs", "--verify")
     assert err == "not verified, left out: runs/a: numbers: ucerf differs\n"

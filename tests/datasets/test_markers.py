@@ -114,6 +114,7 @@ FAULTS = [
     ('["age"]\ndisadvantaged = ["a"]\n', "mine.toml:1: [age] has no privileged words"),
     ("[age]\n", "mine.toml:1: [age] has no privileged words"),
     ("[age]\nneutral = []\n", 'mine.toml:2: neutral must be a list of words such as ["young"]'),
+    ("[age]\n[age.neutral]\nneutral = 1\n", 'mine.toml:1: neutral must be a list of words such as ["young"]'),
     ("[age]\nneutral = 'x'\n", 'mine.toml:2: neutral must be a list of words such as ["young"]'),
     ("[age]\nneutral = ['x']\na = 'x'\n", 'mine.toml:3: a must be a list of words such as ["young"]'),
     ("[age]\nneutral = ['x', 3]\n", "mine.toml:2: 3 among the neutral words is not a word"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from equipoise.records import Estimate, Measurement, RunManifest
 from equipoise.runs import RunFolder
-from equipoise.runs.csv_files import original, to_csv
+from equipoise.runs.csv_files import original, read_csv, to_csv
 from equipoise.runs.measurements import measurements_frame
 
 MANIFEST = RunManifest("m", {}, {}, {}, {}, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00", "then")
@@ -40,6 +40,15 @@ def test_a_number_with_a_formula_behind_it_is_no_number(number: str, formula: st
 def test_numbers_stay_numbers() -> None:
     frame = pd.DataFrame({"x": [-1.5, 2.0, -0.0], "n": [-1, 0, 3], "text": ["-0.5", "+1e3", "-"]})
     assert to_csv(frame) == b"x,n,text\n-1.5,-1,-0.5\n2.0,0,+1e3\n-0.0,3,'-\n"
+    short = pd.DataFrame({"x": pd.Series([0.1], dtype="float32")})
+    assert to_csv(short) == b"x\n0.1\n", "no digits that the number does not have"
+
+
+def test_a_table_comes_back_as_it_was() -> None:
+    texts = ["=1", None, "'=1", "a"]
+    frame = pd.DataFrame({"=x": texts, "n": [1, -2, 3, 4], "y": [0.5, None, -0.0, 1e300], "b": [True, False] * 2})
+    pd.testing.assert_frame_equal(read_csv(io.BytesIO(to_csv(frame))), frame)
+    assert read_csv(io.BytesIO(b"x,'=y\n")).columns.tolist() == ["x", "=y"]
 
 
 def test_measurements_and_looks_with_hostile_names_survive(tmp_path: Path) -> None:

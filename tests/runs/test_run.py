@@ -21,10 +21,10 @@ from tiny import make_engine
 from equipoise import audit, import_results, remeasure
 from equipoise.cli import app
 from equipoise.datasets.gendered import CONTROL_NAME
-from equipoise.records import Outcomes, RunError, RunKey, parse_group
+from equipoise.records import Estimate, Measurement, Outcomes, RunError, RunKey, parse_group
 from equipoise.runs import Run
 from equipoise.runs.measurements import measurements_frame
-from equipoise.runs.run import Part, all_parts, column, main_estimator
+from equipoise.runs.run import Held, Part, all_parts, column, main_estimator
 from equipoise.subset import subset_run
 
 FEW: dict[str, Any] = {"limit": 12, "resamples": 20}
@@ -277,3 +277,16 @@ def test_a_table_that_was_handed_on_and_cannot_be_used_is_read(planted_run: Path
 
     fresh._held = SimpleNamespace(table=fails, contents={}, tables={})  # type: ignore[assignment]
     assert fresh.table("pairs.parquet").equals(expected)
+
+
+def test_measurements_are_those_of_one_dataset_and_one_task(planted_run: Path) -> None:
+    keys = [(dataset, task) for dataset in "de" for task in "tu"]
+    made = [
+        Measurement("ucerf", "m", dataset, task, "all", Estimate(place, 0, 1, 0.95, 7, "x"), "higher")
+        for place, (dataset, task) in enumerate(keys)
+    ]
+    read = Run(planted_run)
+    read.__dict__["measurements"] = measurements_frame(made)
+    for run in (read, Run(planted_run, held=Held({}, {}, made))):
+        for one, key in zip(made, keys, strict=True):
+            assert list(run.measured(*key)) == [one]

@@ -91,7 +91,8 @@ def _sentence_pairs(name: str) -> Loader:
 
     def load(folder: Path) -> Dataset:
         card = card_of(name)
-        return load_sentence_pairs(folder / card.files[0].path, name=name, licence=card.licence)
+        (file,) = card.files
+        return load_sentence_pairs(folder / file.path, name=name, licence=card.licence)
 
     return lambda options: _as_published(name, load, options.pronouns)
 

@@ -36,8 +36,8 @@ def _data(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     chosen = list(_options(before, after, DatasetOptions)) if changed else []
     yield from chosen
     for name in () if chosen else changed:
-        counts = earlier[name]["examples"], new[name]["examples"]
-        how = f"{counts[0]:,} sentences, not {counts[1]:,}" if counts[0] != counts[1] else f"{counts[0]:,} other ones"
+        old, count = earlier[name]["examples"], new[name]["examples"]
+        how = f"{count:,} other ones" if count == old else f"{old:,} sentences, not {count:,}"
         yield f"the data {name} has other sentences ({how})"
 
 

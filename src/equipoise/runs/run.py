@@ -170,11 +170,11 @@ class Run:
 
     def measured(self, dataset: str, task: str) -> Measurements:
         """Return the measurements of one dataset and task, by metric and group."""
-        rows: Sequence[Measurement] = self._held.measurements
-        if not rows:
-            frame = self.measurements
-            rows = measurements_from_frame(frame[(frame["dataset"] == dataset) & (frame["task"] == task)])
-        return Measurements(row for row in rows if (row.dataset, row.task) == (dataset, task))
+        if self._held.measurements:
+            held = self._held.measurements
+            return Measurements(row for row in held if (row.dataset, row.task) == (dataset, task))
+        frame = self.measurements
+        return Measurements(measurements_from_frame(frame[(frame["dataset"] == dataset) & (frame["task"] == task)]))
 
     @cached_property
     def parts(self) -> list[Part]:

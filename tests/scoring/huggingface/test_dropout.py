@@ -59,7 +59,7 @@ def test_a_mask_is_put_on_what_a_layer_adds(named: bool, several: bool) -> None:
     before, added = torch.ones(1, 2, 50), torch.arange(100.0).reshape(1, 2, 50)
     mask = _Mask(0.4, (1, 2, 3))
     output = (before + added, "cache") if several else before + added
-    given = ((), {"hidden_states": before}) if named else ((before,), {})
+    given = ((), {"hidden_states": before}) if named else ((before, torch.zeros(1)), {})
     thinned = mask(None, *given, output)
     if several:
         assert thinned[1:] == ("cache",)

@@ -112,3 +112,10 @@ def test_a_probability_is_never_above_one() -> None:
     (row,) = one.plan.rows
     one.take(row, np.array([[1e-7]]))
     assert one.answers[0].logprobs == (0.0,) and one.answers[0].sums == () and one.left == 0
+
+
+@pytest.mark.parametrize(("mode", "sizes"), [("packed", [2, 2, 1]), ("padded", [3, 2])])
+def test_a_pass_has_as_many_rows_as_its_mode_allows(mode: Mode, sizes: list[int]) -> None:
+    passes = Passes(rows=2, padded=3)
+    finished(passes, [batch(*([(number, 9)] for number in range(3, 8)), mode=mode, tokens=3)])
+    assert passes.told == [(mode, size) for size in sizes]

@@ -163,3 +163,54 @@ def test_what_is_drawn_depends_on_row_and_seed_and_follows_the_shares() -> None:
     assert (cold == 0).float().mean() > 0.99
     numbers = np.random.default_rng([4, zlib.crc32(np.asarray(rows[0], dtype=np.int64).tobytes())]).random(3)
     assert int(first[0]) == int(np.searchsorted([0.5, 0.8, 1.0], numbers[0]))
+
+
+@pytest.mark.parametrize(
+    ("ends", "stops", "rows"),
+    [
+        ((2, 5, 9, 12), {9}, [4] * 8 + [2] * 8),
+        ((2, 7, 8, 40), {9}, [4] * 8 + [2] * 8 + [1] * 8),
+        ((7, 40, 40, 40), {9}, [4] * 8 + [3] * 16),
+        ((7, 15, 40, 40, 40), {9}, [5] * 16 + [3] * 8),
+        ((0, 3, 6, 7), {9}, [4] * 8),
+        ((0, 3, 6, 7), set(), [4] * 24),
+    ],
+    ids=["all end", "one goes on", "three quarters", "more than that", "at once", "without an end"],
+)
+def test_every_eight_steps_rows_that_ended_leave_where_they_are_a_quarter(
+    ends: tuple[int, ...], stops: set[int], rows: list[int]
+) -> None:
+    count, steps = len(ends), 24
+    seen = torch.ones((count, 2 + steps), dtype=torch.int64)
+    seen[1, 0] = 0
+    given = torch.arange(2 * count).reshape(count, 2)
+    active = torch.arange(count)
+    told: list[int] = []
+
+    def select(left: torch.Tensor) -> None:
+        nonlocal active
+        active = active[left]
+
+    def step(tokens: torch.Tensor, mask: torch.Tensor, places: torch.Tensor, cache: Any) -> Any:
+        number = len(told)
+        told.append(len(tokens))
+        assert mask.tolist() == seen[active, : 2 + number].tolist()
+        assert (cache is None) == (number == 0)
+        late = (active == 1).long()  # its context has one token less
+        if number:
+            assert tokens.flatten().tolist() == [9 if ends[row] == number - 1 else int(row) for row in active]
+            assert places.tolist() == (number + 1 - late)[:, None].tolist()
+        else:
+            assert tokens is given and places[:, -1].tolist() == (1 - late).tolist() and places.min() == 0
+        return active, SimpleNamespace(batch_select_indices=select)
+
+    def choice(logits: torch.Tensor, asked: torch.Tensor, number: int) -> torch.Tensor:
+        assert logits.tolist() == asked.tolist() == active.tolist()
+        return torch.tensor([9 if ends[row] == number else int(row) for row in asked])
+
+    stub: Any = SimpleNamespace(step=step)
+    texts = writing._step_by_step(stub, given, seen, stops, choice)  # type: ignore[arg-type]
+    assert told == rows
+    for row, (end, text) in enumerate(zip(ends, texts, strict=True)):
+        expected = [9 if number == end else row for number in range(steps)]
+        assert text[: end + 1] == expected[: end + 1] and len(text) == steps

@@ -44,6 +44,11 @@ def test_a_prompt_that_is_too_long_is_named() -> None:
     assert mode(rules, "g") == "padded"
     with pytest.raises(ModelError, match="the prompt of e has 8 tokens; m takes at most 7"):
         mode(rules, "gh")
+    letters_of = [("a", 5), ("b", 6), ("c", 7), ("d", 8), ("e", 6), ("c", 7)]
+    several = [Asked(name, (1,), "x" * count, ("y",)) for name, count in letters_of]
+    with pytest.raises(ModelError, match=r"^the prompt of d has 9 tokens; m takes at most 7$") as error:
+        rules.plan(several, letters)
+    assert error.value.example_ids == ("c", "d"), "those that are too long, each once"
 
 
 @pytest.mark.parametrize("name", ["packed", "cached", "padded"])

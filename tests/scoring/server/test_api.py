@@ -10,7 +10,7 @@ from server_loopback import Loopback
 from threads import apart
 
 from equipoise.records import Message, ModelError
-from equipoise.scoring.server.api import Api
+from equipoise.scoring.server.api import Api, Changed, Known
 from equipoise.scoring.server.http_client import Client, Limits, Refused, Unanswered
 
 
@@ -119,3 +119,43 @@ def test_one_text_is_asked_for_once_and_several_one_by_one_where_they_are_refuse
     with pytest.raises(ModelError, match="HTTP 401"):
         written(2, (401, refused), (200, said), (200, said))
     assert [body["n"] for body in server.bodies] == [2]
+
+
+ONE, TWO, THREE = {7: -0.25, 8: -2.0}, {7: -0.5, 8: -1.5}, {7: -0.75, 9: -1.0}
+KNOWN, SAME = Known((3, 4), TWO, 0.1), Known((1, 2), ONE, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("known", "same", "tables", "fault"),
+    [
+        (None, None, [ONE], ""),
+        (KNOWN, None, [ONE, TWO], ""),
+        (KNOWN, SAME, [ONE, TWO], ""),
+        (None, SAME, [ONE], ""),
+        (KNOWN, None, [TWO, ONE], "a difference of 0.5 nats for a known prompt, at most 0.1 are its noise"),
+        (KNOWN, None, [TWO, TWO], "two prompts of one list have the same answer"),
+        (KNOWN, SAME, [THREE, TWO], "another answer for a known prompt, at most 0.1 are its noise"),
+        (None, SAME, [TWO], "a difference of 0.5 nats for a known prompt, at most 0.1 are its noise"),
+    ],
+)
+def test_next_tokens_are_those_of_the_prompt_and_a_known_one_is_checked_beside_it(
+    server: Loopback, known: Known | None, same: Known | None, tables: list[dict[int, float]], fault: str
+) -> None:
+    async def ask() -> Any:
+        async with Client(server.url, Limits(attempts=1)) as client:
+            return await Api(client, "toy").next_tokens((1, 2), 2, known=known, same=same)
+
+    def choice(table: dict[int, float]) -> dict[str, Any]:
+        tops = [{"id": token, "logprob": value} for token, value in table.items()]
+        return {"logprobs": {"content": [{**tops[0], "top_logprobs": tops}]}}
+
+    server.script = [
+        (200, {"choices": [choice(table) for table in tables]}, {})
+    ] * 2  # asked once more where it differs
+    if fault:
+        with pytest.raises(Changed) as error:
+            apart(lambda: asyncio.run(ask()))
+        assert str(error.value) == fault
+    else:
+        assert apart(lambda: asyncio.run(ask())) == tables[0]
+    assert server.bodies[0]["prompt"] == ([[1, 2], [3, 4]] if known else [1, 2])

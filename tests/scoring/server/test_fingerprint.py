@@ -45,7 +45,8 @@ def test_a_fingerprint_is_known_again_by_its_model(own_cache: None, tmp_path: Pa
     assert second != first and fingerprint("m", far) == second and fingerprint("m", near) == first
     assert fingerprint("other", near) not in (first, second), "another model has answers of its own"
     (file, *_) = sorted((tmp_path / "cache" / "servers").glob("*.json"))
-    for damaged in ("[1", "[]", '{"a": 3}'):
+    odd = json.dumps({"a": {**TEN, "t1": None}})
+    for damaged in ("[1", "[]", '{"a": 3}', odd, odd.replace("null", "[]"), odd.replace("null", '"x"')):
         for path in (tmp_path / "cache" / "servers").glob("*.json"):
             path.write_text(damaged)
         assert fingerprint("m", TEN) == first

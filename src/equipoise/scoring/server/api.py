@@ -152,8 +152,9 @@ class Api:
             rows = answers.choices(answer, 1 if known is None else 2)
             first, *others = [answers.next_table(row, least, k, is_best=temperature == 0) for row in rows]
             if known is not None:
-                known.check(others[0])
-                if others[0] == first:
+                (beside,) = others
+                known.check(beside)
+                if beside == first:
                     raise Changed("two prompts of one list have the same answer")
             if same is not None:
                 same.check(first)

@@ -39,15 +39,15 @@ def fingerprint(model: str, answers: Mapping[str, float]) -> str:
     return fresh
 
 
-def _agree(before: Mapping[str, Any], after: Mapping[str, float]) -> bool:
+def _agree(before: Mapping[str, float], after: Mapping[str, float]) -> bool:
     shared = set(before) & set(after)
     enough = len(shared) >= SHARED * max(len(before), len(after), 1)
-    return enough and all(abs(float(before[name]) - after[name]) <= TOLERANCE for name in shared)
+    return enough and all(abs(before[name] - after[name]) <= TOLERANCE for name in shared)
 
 
 def _read(path: Any) -> dict[str, dict[str, float]]:
     try:
         known = json.loads(path.read_text())
-        return {str(name): dict(answers) for name, answers in known.items()}
+        return {name: {token: float(value) for token, value in answers.items()} for name, answers in known.items()}
     except (OSError, ValueError, AttributeError, TypeError):
         return {}

@@ -256,6 +256,9 @@ def test_a_file_of_sqlite_is_its_owners_alone_and_safe(tmp_path: Path) -> None:
         BuildError, match=r"^the survey's database cannot be opened \(No such file or directory: .*none/s\.sqlite\)$"
     ):
         Store(f"sqlite:///{tmp_path / 'none' / 's.sqlite'}")
+    (tmp_path / "text").write_text("no database " * 100)
+    with pytest.raises(BuildError, match=r"^the survey's database cannot be opened \(file is not a database\)$"):
+        Store(f"sqlite:///{tmp_path / 'text'}")
     with pytest.raises(BuildError, match=r"^a database is named sqlite:///FILE or postgresql://USER@HOST/NAME$"):
         Store("nothing")
 

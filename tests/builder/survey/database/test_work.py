@@ -14,8 +14,9 @@ import sqlalchemy as sa
 from survey_raters import YES, Person, answer, answer_all, new_sqlite, rater, vote
 
 from equipoise.builder.steps import Sentence
+from equipoise.builder.survey.database import tables
 from equipoise.builder.survey.database.survey import SurveyDatabase
-from equipoise.builder.survey.database.tables import LOCK_SENTENCE
+from equipoise.builder.survey.database.tables import LEASES, LOCK_SENTENCE, best_sentence
 from equipoise.builder.survey.database.work import OTHER, REFUSED, REPEATED, STALE, STORED, Asking, hash_order
 from equipoise.builder.verdict.consensus import Coverage, Rule
 
@@ -371,3 +372,16 @@ def test_a_correction_counts_the_sentence_again(make: Callable[..., SurveyDataba
     for replies in (vote(True, True, False), vote(True, True, True), vote(True, False, False), vote(False)):
         assert survey.work.correct(who.id, question.ticket, replies)
         assert survey.tidy() == 0, "what is stored of the sentence follows from its answers"
+
+
+def test_a_sentence_that_others_took_since_the_search_began_is_not_handed_out(
+    make: Callable[..., SurveyDatabase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survey = make(Asking(Rule(Coverage(1, 1))), 2)
+    first = survey.work.question(rater(survey).id)
+    with survey.store.reading() as connection:
+        (taken,) = connection.scalars(sa.select(LEASES.c.sentence))
+    searches = [sa.select(sa.literal(taken)), best_sentence(False, skip_locked=False)]
+    monkeypatch.setattr(tables, "best_sentence", lambda twins, *, skip_locked: searches.pop(0))
+    second = survey.work.question(rater(survey).id)
+    assert first is not None and second is not None and second.text != first.text and not searches

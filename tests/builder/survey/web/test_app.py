@@ -138,3 +138,12 @@ def test_every_failure_is_a_page_that_says_what_to_do(method: str, path: str, st
         expected = pages.message(t("problem.retry_heading"), t("problem.retry"), status=503, **told)
         assert page.text == expected.body.decode() and page.headers["retry-after"] == "5"
     assert page.status_code == status
+
+
+@pytest.mark.parametrize(("alive", "status", "said"), [(True, 200, "ok"), (False, 503, "database unavailable")])
+def test_health_says_whether_the_database_answers(
+    database: SurveyDatabase, monkeypatch: pytest.MonkeyPatch, alive: bool, status: int, said: str
+) -> None:
+    monkeypatch.setattr(database.store, "is_alive", lambda: alive)
+    page = TestClient(survey_app(database, SurveyOptions(SHORT, TOKEN))).get("/health")
+    assert (page.status_code, page.json()) == (status, {"status": said})
