@@ -53,6 +53,14 @@ def test_an_unknown_name_close_to_none_lists_what_there_is() -> None:
         find("xyz", TABLE, kind="metric")
 
 
+def test_what_is_known_is_listed_by_name_however_the_table_is_ordered() -> None:
+    table = dict.fromkeys("qwertyuiopasdfghjklm", 1)
+    with pytest.raises(EquipoiseError) as error:
+        find("12345", table, kind="no-such-kind")
+    listed = "a, d, e, f, g, h, i, j, k, l, m, o, p, q, r, s, t, u, w, y"
+    assert str(error.value) == f"unknown no-such-kind '12345'; known: {listed}"
+
+
 def test_names_without_plugins_are_the_table_in_its_order() -> None:
     assert names(TABLE, kind="no-such-kind") == ["ucerf", "accuracy"]
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from equipoise.comparing.comparison import (
     Choices,
     Comparison,
     Overlap,
+    _plan,
     compare,
     corrected,
     paired_tests,
@@ -233,3 +235,17 @@ def test_two_parts_are_tested_without_correction(planted_run: Path, mild_run: Pa
     assert len(tests) == 6 and all(math.isnan(test.difference.p_corrected) for test in tests)
     same = [test for test in tests if test.difference.value == 0]
     assert len(same) == 2 and all(test.difference.p == 1 for test in same)
+
+
+def test_each_estimator_is_measured_once_and_what_was_named_is_tested() -> None:
+    renyi: Any = SimpleNamespace(manifest=SimpleNamespace(settings={"estimators": ["renyi"]}))
+
+    def planned(*metrics: str) -> tuple[list[str], set[str]]:
+        plan, tested = _plan([renyi, renyi], [], Choices(metrics=metrics))
+        assert plan.by == () and plan.metrics == Choices(metrics=metrics).rows()
+        return [estimator.name for estimator in plan.estimators], tested
+
+    assert planned("ucerf_renyi") == (["renyi"], {"ucerf_renyi"})
+    named = ("ucerf_margin", "certainty_margin", "ucerf_renyi", "accuracy")
+    assert planned(*named) == (["renyi", "margin"], set(named))
+    assert planned("ucerf", "accuracy") == (["renyi"], {"ucerf_renyi", "accuracy"})

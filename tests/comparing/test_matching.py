@@ -217,6 +217,10 @@ def test_a_dataset_that_meets_no_condition_is_left_out_where_another_does(tmp_pa
         match(both, intersect=False, where=["type=type9"])
     first = f"gendered-control in {both[0].path} has nothing with type=type9; known: type3"
     assert str(refused.value) == first, "the first fault, and of the first run"
+    alone = Run(equipoise.audit("planted:bias=3", "builtin", out=tmp_path / "3", **quick).path)
+    for intersect in (True, False):
+        found = match([both[0], alone], intersect=intersect)
+        assert [matched.dataset for matched in found] == ["builtin"], "what follows a control of one run is compared"
 
 
 def test_parts_without_a_whole_set_in_common_and_answers_to_no_example_are_refused(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
@@ -200,3 +201,43 @@ def test_the_difference_of_two_models_is_that_of_their_means_over_wordings() -> 
 
     assert _mean_difference(cells(0.5, 0.7), cells(0.1), "value") == pytest.approx(0.5)
     assert _mean_difference(cells(0.5, 0.7), cells(0.1), "samples").tolist() == pytest.approx([0.5, 0.0])
+
+
+def test_a_wording_comes_after_its_task_and_what_is_crossed_with_the_model_comes_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[list[dict[str, list[str]]]] = []
+
+    def divided(_: object, __: object, stages: list[dict[str, np.ndarray]]) -> None:
+        seen.append([{name: levels.tolist() for name, levels in stage.items()} for stage in stages])
+        raise UndefinedMetric("not looked at")
+
+    def asked(models: Sequence[str], tasks: Sequence[str], wordings: Sequence[str]) -> list[tuple[str, str, str]]:
+        named = list(product(models, tasks, wordings))
+        cells = [
+            Cell(model, "d", task, "type1", wording, METRICS["ucerf"], "", at / 10, at + NOISES, np.zeros(9), 9)
+            for at, (model, task, wording) in enumerate(named)
+        ]
+        assert _variation(cells, PLAN) is None
+        return named
+
+    monkeypatch.setattr(module, "attribution", divided)
+    named = asked("ab", "xy", "vw")
+    mains = {"model": [m for m, _, _ in named], "task": [t for _, t, _ in named]}
+    nested = {"wording": [f"{t} {w}" for _, t, w in named]}
+    crossed = {
+        "model × task": [f"{m} × {t}" for m, t, _ in named],
+        "model × wording": [f"{m} × {t} {w}" for m, t, w in named],
+    }
+    assert seen.pop() == [mains, nested, crossed]
+    asked("a", "x", "vw")
+    assert seen.pop() == [{"wording": ["x v", "x w"]}], "what does not vary is no stage"
+    asked("ab", "x", "v")
+    assert seen.pop() == [{"model": ["a", "b"]}]
+    asked("a", "xy", "v")
+    assert seen.pop() == [{"task": ["x", "y"]}], "one wording of each task is no further factor"
+    asked("a", "x", "v")
+    assert seen == []
+    asked(["a", "ab"], ["bx", "x"], "v")
+    *_, last = seen.pop()
+    assert len(set(last["model × task"])) == 4, "names that run into each other stay apart"

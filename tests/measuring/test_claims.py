@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +12,16 @@ import pytest
 from test_kept_measurements import asked, builtin
 
 from equipoise import audit
-from equipoise.measuring.claims import CONTRASTS, SHARES
+from equipoise.measuring.claims import CONTRASTS, SHARES, _occupations
+from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.part import measure_part
 from equipoise.metrics import METRICS
 from equipoise.records import RunKey
 from equipoise.runs.run import Part
 from equipoise.scoring.planted import PlantedEngine
+from equipoise.stats.bootstrap import cluster_numbers
+from equipoise.stats.separation import separations
 from equipoise.uncertainty import ESTIMATORS
 
 
@@ -76,3 +82,26 @@ def test_differences_of_pairs_have_the_p_of_their_own_values_whichever_estimator
         rows, _ = measure_part(measured_items(outcomes, plan), plan, RunKey("m", "d", "t"))
         found.append([(row.group, row.value, row.estimate.p) for row in rows])
     assert found[0] == found[1] == found[2] and len(found[0]) == 6
+
+
+def test_occupations_are_tested_by_base_sentence_and_only_those_with_a_name() -> None:
+    outcomes = asked(builtin(60))
+    numbers = cluster_numbers(outcomes.set_id)
+    names = np.array(["nurse", "", "baker", "cook", "cook"], dtype=object)[numbers % 5]
+    items = Items(replace(outcomes, groups={**outcomes.groups, "occupation": names}))
+    plan = Plan([METRICS["ucerf"], METRICS["ucerf_signed"]], by=())
+    kinds = [(kind, np.flatnonzero(outcomes.group("type") == kind)) for kind in ("type1", "type2")]
+    expected = {}
+    for (kind, rows), (metric, column) in zip(kinds, (("ucerf_signed", "u_signed"), ("ucerf", "u")), strict=True):
+        values, several = items.columns(plan.estimators[0])[column], defaultdict(list)
+        for row in rows.tolist():
+            if names[row] and not math.isnan(values[row]):
+                several[items.clusters[row], names[row]].append(values[row])
+        means = np.array([np.mean(units) for units in several.values()])
+        for apart in separations(means, np.array([name for _, name in several], dtype=object), seed=plan.seed):
+            expected[metric, f"occupation={apart.group},type={kind}"] = apart.corrected
+    assert expected and dict(_occupations(items, plan, kinds)) == expected
+    assert {metric for metric, _ in expected} == {"ucerf", "ucerf_signed"}
+    assert {name for name, _ in _occupations(items, Plan([METRICS["ucerf"]], by=()), kinds)} == {
+        name for name in expected if name[0] == "ucerf"
+    }

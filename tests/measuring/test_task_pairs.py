@@ -107,3 +107,13 @@ def test_a_value_is_about_a_set_or_an_example(make_outcomes: Any) -> None:
     assert _units(outcomes, METRICS["accuracy"]) is outcomes.example_id
     about = _about(outcomes, METRICS["flip_rate"])
     assert about.index.is_unique and set(about.index) == set(outcomes.set_id.tolist())
+
+
+def test_types_and_clusters_are_those_of_the_first_task(make_outcomes: Any) -> None:
+    first = asked(make_outcomes, 24)
+    plain = replace(first, groups={"gender": first.group("gender")}, cluster_id=np.full(len(first), "one", object))
+    kinds = {}
+    for name, pair in {"typed": {"a": first, "b": plain}, "plain": {"a": plain, "b": first}}.items():
+        found = task_differences(pair, [("a", "b")], Trial(20, 9))
+        kinds[name] = sorted({(one.kind, one.estimate.n) for one in found if one.metric == "flip_rate"})
+    assert kinds == {"typed": [("type1", SETS), ("type2", SETS)], "plain": [("", 2 * SETS)]}

@@ -86,6 +86,7 @@ def test_groups_are_found_in_any_order_and_in_runs() -> None:
     groups = np.array(["b", "b", "a", "", "b", "a"])
     assert {name: rows.tolist() for name, rows in rows_by_group(groups).items()} == {"a": [2, 5], "b": [0, 1, 4]}
     assert rows_by_group(groups[:0]) == {}
+    assert [type(name) for name in rows_by_group(groups)] == [str, str], "also of an array of numpy's own texts"
 
 
 def apart(first: np.ndarray, second: np.ndarray, *, weights: np.ndarray | None = None) -> np.ndarray:

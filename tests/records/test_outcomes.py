@@ -126,3 +126,12 @@ def test_one_item_whose_probabilities_do_not_add_up_is_enough(make_outcomes) -> 
     fine = make_outcomes([{"pair": "a", "probs": (0.5, 0.5)}, {"pair": "b", "probs": (0.25, 0.75)}])
     with pytest.raises(ValueError, match=r"^the probabilities of an item must add up to 1$"):
         dataclasses.replace(fine, probs=np.array([[0.5, 0.5], [0.5, 0.6]]))
+
+
+def test_columns_that_are_left_out_are_empty_and_take_texts_of_any_length(make_outcomes) -> None:
+    outcomes = make_outcomes([{"pair": "p", "probs": (0.5, 0.5)}, {"pair": "q", "probs": (0.5, 0.5)}])
+    for column in (outcomes.sides, outcomes.letters):
+        assert column.dtype == object and column.tolist() == ["", ""]
+    for column in (outcomes.first, outcomes.good):
+        assert column.dtype == np.int64 and column.tolist() == [ABSENT, ABSENT]
+    assert outcomes.cluster_id is outcomes.set_id

@@ -118,3 +118,19 @@ def test_shares_are_between_0_and_1_and_add_up_without_noise() -> None:
         assert sum(found.values.values()) == pytest.approx(1.0)
         for several in found.samples.values():
             assert (several >= 0).all() and (several <= 1).all()
+
+
+def test_a_sum_of_squares_that_is_rounding_is_no_variation() -> None:
+    half = np.array([-0.5, 0.5])  # its sum of squares is 0.5
+    terms = [{"model": np.array(["a", "b"])}]
+    for size, divided in ((0.9e-15, False), (1.1e-15, True)):
+        values = half * np.sqrt(2 * size)
+        if divided:
+            assert attribution(values, values[:, None], terms).values["model"] == pytest.approx(1)
+        else:
+            with pytest.raises(UndefinedMetric) as error:
+                attribution(values, values[:, None], terms)
+            assert str(error.value) == "all values are equal: there is no variation to divide"
+    samples = np.stack([half * np.sqrt(2 * size) for size in (0.5e-15, 1e-15, 3e-15)], axis=1)
+    found = attribution(half, samples, terms).samples
+    assert found["model"] == pytest.approx([0.5, 1, 1]) and found[NOISE] == pytest.approx([0.5, 0, 0])

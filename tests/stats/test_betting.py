@@ -115,3 +115,10 @@ def test_wealth_is_the_mean_of_what_the_gamblers_have() -> None:
     wealth = np.mean([np.cumprod(1 + bet * (x / 0.4 - 1)) for bet in units.bets], axis=0)
     assert units.log_wealth(x, 0.4) == pytest.approx(np.log(wealth))
     assert units.bets == [0.1, 0.25, 0.5, 0.75, 0.92] and units.bets != Units(x, np.ones(5), horizon=9000).bets
+
+
+def test_who_has_just_what_is_needed_is_rich() -> None:
+    half = Units(np.full(3, 0.5), np.ones(3), horizon=1)
+    assert half.log_wealth(half.sums, 0.5).tolist() == [0.0] * 3, "nothing is won or lost at the bound"
+    assert half.shown_above(0.5, 1.0) == 1 == half.shown_below(0.5, 1.0)
+    assert half.shown_above(0.5, 0.999) == 0 == half.shown_below(0.5, 0.999)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -46,6 +47,15 @@ def test_exchanged_estimates_give_the_opposite_with_the_same_p(
 def test_without_an_interval_nothing_is_tested() -> None:
     found = independent_difference(Estimate.alone(0.5, level=0.95, n=4, method=""), normal(0.1, 0.2))
     assert found.value == pytest.approx(0.4) and not found.has_interval and math.isnan(found.p)
+
+
+def test_equal_values_have_a_p_of_1_on_whichever_side_their_intervals_lie() -> None:
+    above, below = (Estimate(0.5, *ends, 0.95, 9, "") for ends in ((0.5, 0.6), (0.4, 0.5)))
+    for pair in ((above, below), (below, above), (above, above)):
+        assert independent_difference(*pair).p == 1
+    point = Estimate(0.5, 0.5, 0.5, 0.95, 9, "")
+    assert math.isnan(independent_difference(point, point).p)
+    assert independent_difference(replace(below, value=0.45), below).p < 1
 
 
 def test_estimates_at_different_levels_are_refused() -> None:

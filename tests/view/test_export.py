@@ -15,7 +15,7 @@ from equipoise.records import EquipoiseError
 from equipoise.view import export as exporting
 from equipoise.view import pages
 from equipoise.view.export import MARK, _address, _all, comparable, export
-from equipoise.view.index import Index, ListedPart
+from equipoise.view.index import DAMAGED, RUNNING, Index, ListedPart
 
 
 def quiet(what: str, done: int, total: int) -> None:
@@ -143,3 +143,17 @@ def test_only_runs_of_a_model_with_several_lead_to_its_history(
     leads = [f"history-{sha256(b'planted')[:10]}.html" in files[f"run-{entry.slug}.html"] for entry in entries]
     assert leads == [False, True, True]
     assert ["History of this model" in files[f"run-{entry.slug}.html"] for entry in entries] == leads
+
+
+def test_only_finished_runs_have_a_page_and_are_compared(some_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two, three, four = Index(some_runs).entries()
+    entries = [one, replace(two, state=RUNNING), three, replace(four, state=DAMAGED)]
+    monkeypatch.setattr(exporting, "stored_page", lambda folder: f"<body>{folder.name}".encode())
+    monkeypatch.setattr(exporting, "compared_page", lambda several: f"<body>{[f.name for f in several]}".encode())
+    monkeypatch.setattr(exporting, "history_page", lambda *what: "<body>")
+    files = dict(_all(entries, []))
+    assert {name for name in files if name.startswith("run-")} == {f"run-{e.slug}.html" for e in (one, three)}
+    what = "builtin · next-word"
+    assert files[_address(what)].endswith(str([one.folder.name, three.folder.name]))
+    compared = [(f"Compare the 2 runs on {what}", _address(what))]
+    assert files["index.html"] == pages.list_page(entries, here="index", static=True, comparisons=compared, seen=0)

@@ -361,3 +361,10 @@ def test_a_verdict_is_not_kept_of_a_run_that_changed_or_went_meanwhile(
     monkeypatch.setattr(indexing, "_judged", judged)
     assert index.judge_next()
     assert list(index._entries.values()) == ([entry] if change == "changed" else [])
+
+
+def test_lines_that_begin_with_a_name_are_found_whole() -> None:
+    content = b'flips,0\nx,"\nflips,1\nflips,2\n\nflip,3\nx flips,4\n"flips",5\nflips,6'
+    assert list(indexing._lines(content, b"flips")) == [b"flips,1\n", b"flips,2\n", b"flips,6\n"]
+    assert list(indexing._lines(content, b"x")) == [b'x,"\n', b"x flips,4\n"]
+    assert list(indexing._lines(content, b"y")) == [] == list(indexing._lines(b"", b"x"))

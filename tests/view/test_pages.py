@@ -127,3 +127,9 @@ def test_the_style_and_the_script_are_those_of_all_pages_and_the_viewer_s_own() 
     whole = pages.script_file()
     assert whole.startswith(code_of(("page.js", *SORTING))) and whole.endswith((web / "ask.js").read_text().strip())
     assert (web / "view.js").read_text().strip() in whole
+
+
+def test_a_page_that_begins_with_its_bar_gets_one_before_it() -> None:
+    page = '<div class="bar">own</div><body>'
+    shown = pages.with_bar(page, []).decode()
+    assert shown.startswith("<style>") and shown.endswith(f"</nav>{page}")

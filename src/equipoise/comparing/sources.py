@@ -217,7 +217,7 @@ def _variation(several: Sequence[Cell], plan: Resamples) -> Variation | None:
     mains = {factor: names[factor] for factor in varied if factor != "wording"}
     nested = {"wording": names["wording"]} if "wording" in varied else {}
     crossed = {
-        f"model{CROSS}{factor}": np.char.add(np.char.add(names["model"], "\0"), names[factor])
+        f"model{CROSS}{factor}": np.char.add(np.char.add(names["model"], CROSS), names[factor])
         for factor in varied
         if factor != "model" and "model" in varied
     }

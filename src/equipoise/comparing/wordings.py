@@ -106,11 +106,10 @@ def _spreads(runs: Sequence[Run], matched: Match, kind: str) -> Iterator[Spread]
 def by_wording(measured: Measurements, metric: str, kind: str) -> dict[str, Estimate]:
     """Return a metric of each wording, over all option orders; {} where it was not measured by wording."""
     rows: dict[str, list[Measurement]] = {}
-    for label in measured.groups_of(metric):
-        parts = measured.groups[label]
-        row = measured.at(metric, label)
+    for row in (row for row in measured if row.metric == metric):
+        parts = measured.groups[row.group]
         is_whole = parts.get("type", "") == kind and not set(parts) - {"wording", "seed", "type"}
-        if "wording" in parts and is_whole and row is not None:
+        if "wording" in parts and is_whole:
             rows.setdefault(parts["wording"], []).append(row)
     return {wording: _joined(several) for wording, several in rows.items()}
 

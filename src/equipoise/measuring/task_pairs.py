@@ -66,11 +66,11 @@ def task_differences(
 def _paired(first: Outcomes, second: Outcomes, tasks: tuple[str, str]) -> Iterator[_Paired]:
     """Yield the values of every tested metric and type on the sets that were asked in both ways, whole."""
     shared = _shared(first, second)
+    if not shared:
+        return
     items = [
         Items(outcomes.take(pd.Series(outcomes.example_id).isin(shared).to_numpy())) for outcomes in (first, second)
     ]
-    if not len(items[0]):
-        return
     for name in TESTED:
         metric = METRICS[name]
         values = [_by_unit(asked, metric) for asked in items]

@@ -22,12 +22,13 @@ RIGHT, WRONG, ANY = (0.5, 1.0), (0.0, 0.5), (0.0, 1.0)
 
 def level_differences(desirability: Floats, correct: Floats, group: Strings, *, weights: Weights = None) -> Value:
     """Return mean (D+1)/2 of one group less that of another, for every two groups: of right answers, then of wrong."""
-    levels = []
+    differences = []
     for answer, sign in ((1, 1), (0, -1)):
         scaled = np.where(correct == answer, (sign * np.abs(desirability) + 1) / 2, np.nan)
-        levels.append(_levels(scaled, group, weights))
-    first, second = np.triu_indices(len(levels[0]), k=1)
-    return np.concatenate([values[first] - values[second] for values in levels])
+        levels = _levels(scaled, group, weights)
+        first, second = np.triu_indices(len(levels), k=1)
+        differences.append(levels[first] - levels[second])
+    return np.concatenate(differences)
 
 
 def _levels(scaled: Floats, group: Strings, weights: Weights) -> Value:

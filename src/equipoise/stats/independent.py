@@ -23,7 +23,8 @@ def independent_difference(first: Estimate, second: Estimate) -> Estimate:
     value = first.value - second.value
     below = math.hypot(first.value - first.low, second.high - second.value)
     above = math.hypot(first.high - first.value, second.value - second.low)
-    facing = below if value > 0 else above
+    # A difference of 0 faces neither end.
+    facing = below if value > 0 else above if value < 0 else max(below, above)
     deviate = ndtri((1 + first.level) / 2)
     p = float(2 * ndtr(-abs(value) / facing * deviate)) if facing > 0 else math.nan
     n = min(first.n, second.n)

@@ -216,5 +216,5 @@ def _chart(title: str, lines: Mapping[str, Sequence[Point]], kept: int, caption:
 def picture(curves: Curves) -> Chart:
     """Return all learning curves as one chart."""
     several = list(charts(curves))
-    panels = [replace(chart.panels[0], title=chart.title, legend=chart.legend) for chart in several]
+    panels = [replace(panel, title=chart.title, legend=chart.legend) for chart in several for panel in chart.panels]
     return Chart("Learning curves", panels, caption=several[0].caption, layout="multiples")

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from kept_texts import assert_kept
 
@@ -269,3 +270,23 @@ def test_lines_of_equal_product_are_at_round_values_within_the_chart() -> None:
     assert [(note.x, note.y) for note in notes] == [line.points[-1] for line in lines]  # type: ignore[union-attr]
     crossing = [mark for mark in standings._contours(Axis("", 0.0, 1.0), Axis("", 0.0, 1.0)) if isinstance(mark, Line)]
     assert all(line.points[0][0] > 0 for line in crossing) and len(crossing) > 2, "nothing is divided by 0"
+
+
+def test_the_diagram_of_runs_has_the_bins_of_all_sentences_alone(
+    cloze_runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparison = compare(list(cloze_runs), permutations=20, resamples=20, progress=False)
+    drawn: list[Any] = []
+    table = pd.DataFrame({"group": ["all", "side=male", "all"], "n": [1, 2, 3]})
+    monkeypatch.setattr(standings.calibration, "reliability_table", lambda *_, **__: table)
+    monkeypatch.setattr(standings.calibration, "diagram", lambda *given, **more: drawn.append((*given, more)))
+    assert standings.calibrations(comparison) is not None
+    ((lines, more),) = drawn
+    first, second = comparison.names
+    assert lines.to_numpy().tolist() == [[first, 1], [first, 3], [second, 1], [second, 3]]
+    part = comparison.runs[0].parts[0]
+    about = {"dataset": part.dataset, "task": part.task}
+    side = standings.calibration.first_side(part)
+    assert more == {"side": side, "about": about, "title": f"{part.dataset} · {part.task}"}
+    monkeypatch.setattr(standings.calibration, "reliability_table", lambda *_, **__: table[:0])
+    assert standings.calibrations(comparison) is None and len(drawn) == 1

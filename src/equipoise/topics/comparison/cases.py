@@ -79,7 +79,7 @@ def _answers(
 ) -> list[str | Cell]:
     """Return the answer of each run to one row, with its probability."""
     answers: list[str | Cell] = []
-    for outcomes, place in zip(match.outcomes, chosen[:, row].tolist(), strict=True):
+    for outcomes, place in zip(match.outcomes, chosen[:, row], strict=True):
         if place == ABSENT:
             answers.append("a tie")
             continue
