@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 PACKAGE = Path("src/equipoise")
 QUICK = ("-m", "not slow")
-WAITING = 10
+WAITING = 4
 """How many seconds tests may take by the clock, for each second of processor time that they may take."""
 
 
