@@ -130,7 +130,7 @@ def test_an_interval_has_the_means_against_which_nobody_gets_rich(values: list[f
     floor = float(x.sum()) / population
     ceiling = (float(x.sum()) + more) / population
     if found.low > floor:
-        step = (ceiling - floor) / 2**STEPS
-        assert not is_possible(found.low) and (is_possible(found.low + 1.01 * step) or found.low + step >= ceiling)
+        above = found.low + 1.01 * (ceiling - floor) / 2**STEPS
+        assert not is_possible(found.low) and (is_possible(above) or above >= ceiling)
     elif found.high < ceiling or more:
         assert is_possible(floor) or found.low == floor
