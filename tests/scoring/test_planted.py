@@ -221,7 +221,7 @@ def test_a_lead_is_added_to_what_strength_and_bias_give_and_is_cut_at_the_mass()
 
 def test_a_name_that_no_sentence_has_is_refused() -> None:
     with pytest.raises(ModelError, match="no sentence of the dataset has 'odl'; the names are: male"):
-        open_planted("lead:odl=-0.1,lead:male=0.1").prepare([example(groups={"gender": "male"})])
+        open_planted("lead:yuong=0.2,lead:odl=-0.1,lead:male=0.1").prepare([example(groups={"gender": "male"})])
 
 
 def test_the_share_said_with_the_marker_is_taken_from_the_marked_candidate() -> None:
