@@ -92,16 +92,20 @@ def _is_past(verb: str) -> bool:
 
 
 def _plural(verb: str) -> str:
-    if verb in PLURALS or _is_past(verb):
-        return PLURALS.get(verb, verb)
+    if verb in PLURALS:
+        return PLURALS[verb]
+    if _is_past(verb):
+        return verb
     if not _is_present(verb) or verb in WORDS["open"]:
         raise Unresolved(f"'{verb}' after the pronoun is not a known verb")
-    short = f"{verb[:-3]}y" if verb.endswith("ies") else verb[:-1]
-    return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "zzes", "oes")) else short
+    if verb.endswith("ies"):
+        return f"{verb[:-3]}y"
+    return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "zzes", "oes")) else verb[:-1]
 
 
 def _singular(verb: str) -> str:
-    known = verb in SINGULARS or verb in WORDS["unchanged"]
-    if known or (verb.endswith("ed") and verb not in WORDS["base_in_ed"]):
-        return SINGULARS.get(verb, verb)
+    if verb in SINGULARS:
+        return SINGULARS[verb]
+    if verb in WORDS["unchanged"] or (verb.endswith("ed") and verb not in WORDS["base_in_ed"]):
+        return verb
     raise Unresolved(f"'they {verb}' can be present or past")

@@ -121,8 +121,8 @@ def _variant(
         "privilege": marker.side,
     }
     words = "-".join(mark.word for mark in (marker, *others))
-    for other in others:
-        groups["contrast"] = other.word
+    if others:
+        groups["contrast"] = others[0].word
     marking = f"+{augmentation}-{words}"
     id, set_id = example.id + marking, example.set_id + marking
     return replace(example, id=id, set_id=set_id, text=text, groups=groups, slots=slots)

@@ -121,7 +121,7 @@ def _softmax(logprobs: Sequence[float]) -> list[float]:
 def _chosen(row: Row) -> int | None:
     """Return the most probable candidate, None for a tie."""
     best = [place for place, value in enumerate(row["probs"]) if value == max(row["probs"])]
-    return best.pop() if len(best) == 1 else None
+    return best[0] if len(best) == 1 else None
 
 
 def _certainty(probs: Sequence[float]) -> float:

@@ -80,7 +80,7 @@ def _table_points(table: SentenceTable, metrics: Sequence[Metric], sentences: in
         for parts, rows in table.groups:
             chosen: Rows = rows
             if "marked" in metric.inputs:
-                unmarked = table.unmarked.get(parts.get("gender", ""), rows)
+                unmarked = table.unmarked.get(parts.get("gender", ""), slice(0, 0))
                 chosen = np.concatenate([np.arange(side.start, side.stop) for side in (unmarked, rows)])
             # What is undefined for a group of marked sentences, such as a gap between genders, is expected.
             with suppress(UndefinedMetric):

@@ -43,8 +43,11 @@ def worst_groups(items: Items, plan: Plan) -> Iterator[Measured]:
     """Yield the worst combination of every metric with a direction, for each type."""
     crossed = [name for name in plan.by or () if CROSS in name]
     metrics = [m for m in plan.metrics if m.unit == "items" and m.resampled and m.better != "neither"]
+    if not crossed or not metrics:
+        return
+    outcomes = items.outcomes
+    kinds = by_value(outcomes.group("type")) or [("", np.arange(len(outcomes)))]
     for name in crossed:
-        kinds = by_value(items.outcomes.group("type")) or [("", np.arange(len(items)))]
         for job in jobs(items, replace(plan, metrics=metrics, by=())):
             for kind, rows in kinds:
                 groups = list(_groups(items, job, name, rows))

@@ -113,5 +113,5 @@ def _texts(row: Row, columns: Sequence[Column], counted: Sequence[int], *, share
         text = words(cell, column.written) + better
         yield StrongText(text) if isinstance(cell, Cell) and cell.strong else text
         if place in counted and (not shared or place == counted[-1]):
-            counts = set(counts_of(row)) if shared else {e.n} if (e := estimate_of(cell)) else set()
-            yield "".join(f"{count:,}" for count in counts)
+            counts = counts_of(row) if shared else [e.n] if (e := estimate_of(cell)) else []
+            yield f"{counts[0]:,}" if counts else ""

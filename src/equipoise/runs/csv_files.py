@@ -25,7 +25,11 @@ def to_csv(frame: pd.DataFrame) -> bytes:
 def read_csv(file: IO[bytes]) -> pd.DataFrame:
     """Return a table that `to_csv` wrote."""
     frame = pd.read_csv(file)
-    return frame.map(lambda cell: original(cell) if isinstance(cell, str) else cell).rename(columns=original)
+    texts = [name for name, kind in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
+    cells: dict[Any, Any] = {
+        name: frame[name].map(lambda cell: original(cell) if isinstance(cell, str) else cell) for name in texts
+    }
+    return frame.assign(**cells).rename(columns=original)
 
 
 def original(cell: str) -> str:

@@ -20,9 +20,12 @@ SMALLEST = 1e-12
 
 def nesting(sequences: Sequence[Sequence[int]]) -> Nesting:
     """Return which continuations begin which, by their token ids; () where none begins another."""
+    lengths = [len(ids) for ids in sequences]
+    if len(sequences) < 2 or min(lengths) == max(lengths):
+        return ()
     begun = [
-        [place for place, ids in enumerate(sequences) if len(ids) > len(ours) and ids[: len(ours)] == ours]
-        for ours in sequences
+        [place for place, ids in enumerate(sequences) if len(ids) > length and ids[:length] == sequence]
+        for sequence, length in zip(sequences, lengths, strict=True)
     ]
     if not any(begun):
         return ()

@@ -64,8 +64,10 @@ def thinks(spec: str, options: EngineOptions) -> bool | None:
 
 
 def _open_named(spec: str, options: EngineOptions) -> Engine:
-    if options.server or options.cluster:
-        return (_open_server if options.server else _open_on_cluster)(spec, options)
+    if options.server:
+        return _open_server(spec, options)
+    if options.cluster:
+        return _open_on_cluster(spec, options)
     if not spec.startswith("planted") and ("," in options.device or options.device == "all"):
         return _open_on_several(spec, options)
     scheme, rest = _scheme_of(spec)
@@ -113,8 +115,11 @@ def _scheme_of(spec: str) -> tuple[str, str]:
     scheme, separator, rest = spec.partition(":")
     if separator and (scheme in SCHEMES or ("/" not in scheme and len(scheme) > 1)):
         return scheme, rest
-    named = {"": ("default", ""), DEFAULT_MODEL: ("default", DEFAULT_MODEL), "planted": ("planted", "")}
-    return named.get(spec) or ("gguf" if spec.lower().endswith(".gguf") else "hf", spec)
+    if spec in ("", DEFAULT_MODEL):
+        return "default", spec
+    if spec == "planted":
+        return "planted", ""
+    return ("gguf" if spec.lower().endswith(".gguf") else "hf"), spec
 
 
 def _open_default(_: str, options: EngineOptions) -> Engine:

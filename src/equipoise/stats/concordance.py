@@ -66,7 +66,7 @@ def _column_signs(values: Floats) -> Floats:
 
 def _weighted_ranks(values: Floats, drawn: Floats) -> Floats:
     """Return the mean rank of each row in each resample, as if its copies stood in the list."""
-    order = np.argsort(values)
+    order = np.argsort(values, kind="stable")
     steps = np.diff(values[order], prepend=-np.inf) >= TIE
     starts = np.flatnonzero(steps)
     counts = np.add.reduceat(drawn[order], starts, axis=0)

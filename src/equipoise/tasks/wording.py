@@ -96,10 +96,9 @@ def wordings_for(example: Example, questions: Sequence[Question]) -> dict[str, W
     """Return the wordings by the name of their variant: the user's, or the example's own as the variant ""."""
     if not questions:
         return {"": wording_of(example)}
-    first, *others = [question if isinstance(question, Wording) else Wording.of(question) for question in questions]
-    if not others:
-        return {"": first}
-    wordings = [first, *others]
+    wordings = [question if isinstance(question, Wording) else Wording.of(question) for question in questions]
+    if len(wordings) == 1:
+        return {"": wordings[0]}
     return {f"wording={wording.name or number}": wording for number, wording in enumerate(wordings, start=1)}
 
 

@@ -91,7 +91,7 @@ def _cells(row: int, example: Example) -> list[int]:
 def candidate_logprobs(model: Any, batch: Mapping[str, Tensor]) -> Tensor:
     """Return the raw log-probability of every candidate as (n, k), in float32, with gradients to the model."""
     device = next(model.parameters()).device
-    work = {name: tensor.to(device) for name, tensor in batch.items()}
+    work = {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
     dtype = next(model.parameters()).dtype
     if torch.is_autocast_enabled(device.type):
         dtype = torch.get_autocast_dtype(device.type)

@@ -50,24 +50,19 @@ class TrainingSet:
             raise TrainingError(f"set {self.id} has members with different candidates")
 
     @property
-    def _first(self) -> Example:
-        first, *_ = self.members
-        return first
-
-    @property
     def answerable(self) -> bool:
         """Whether the sentences have a right answer."""
-        return self._first.answerable
+        return self.members[0].answerable
 
     @property
     def decided(self) -> bool:
         """Whether the group word decides the answer, so that members must not be treated alike."""
-        return self._first.groups.get("type") == DECIDED
+        return self.members[0].groups.get("type") == DECIDED
 
     @property
     def candidates(self) -> tuple[str, ...]:
         """The candidates, which are the same for all members."""
-        return self._first.candidates
+        return self.members[0].candidates
 
 
 @dataclass(frozen=True)

@@ -269,8 +269,7 @@ def _batches(sets: Sequence[TrainingSet], questions: Questions) -> list[Batch]:
 
 def _is_answerable(batch: Mapping[str, torch.Tensor]) -> bool:
     """Return whether the questions of a batch have right answers: all have, or none has."""
-    first, *_ = batch["gold"].tolist()
-    return bool(first != ABSENT)
+    return int(batch["gold"][0]) != ABSENT
 
 
 def _right_by_set(asked: Sequence[torch.Tensor], batches: Sequence[Batch]) -> Floats:

@@ -122,8 +122,9 @@ def test_a_mask_is_that_of_its_seeds_in_order() -> None:
 
 
 def test_a_mask_has_the_type_of_what_a_layer_gives() -> None:
-    mask = _Mask(0.4, (1, 2))
     for dtype in (torch.float32, torch.bfloat16):
+        mask = _Mask(0.4, (1, 2))
         thinned = mask(None, (torch.ones(1, 2, 8, dtype=dtype),), {}, torch.zeros(1, 2, 8, dtype=dtype))
         assert thinned.dtype == dtype
+    # A mask follows its layer to another device.
     assert mask(None, (torch.ones(1, 8, device="meta"),), {}, torch.zeros(1, 8, device="meta")).device.type == "meta"

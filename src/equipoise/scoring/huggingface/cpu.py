@@ -61,8 +61,12 @@ def lay_out(model: Any, sequence: Sequence[int] | None) -> bool:
         return False
     if any(parameter.dtype != torch.float32 for parameter in model.parameters()):
         return False
-    ids = torch.tensor([sequence or ()])
-    before = model(input_ids=ids, use_cache=False).logits if sequence else None
+
+    def answers() -> torch.Tensor:
+        logits: torch.Tensor = model(input_ids=torch.tensor([sequence]), use_cache=False).logits
+        return logits
+
+    before = None if sequence is None else answers()
     kept = _sharers(model)
     replaced = [
         (parent, name, layer)
@@ -74,7 +78,7 @@ def lay_out(model: Any, sequence: Sequence[int] | None) -> bool:
         _page_out(layer.weight)
         layer.weight = torch.nn.Parameter(torch.empty(0), requires_grad=False)
     try:
-        if before is None or float((model(input_ids=ids, use_cache=False).logits - before).abs().max()) <= TOLERANCE:
+        if before is None or float((answers() - before).abs().max()) <= TOLERANCE:
             return bool(replaced)
     except Exception:  # a model that reads its layers' weights directly may raise anything
         pass

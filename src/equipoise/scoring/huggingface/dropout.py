@@ -93,12 +93,14 @@ class _Mask:
 
     def __init__(self, share: float, seeds: tuple[int, ...]) -> None:
         self._share, self._seeds = share, seeds
+        self._mask: torch.Tensor | None = None
 
     def __call__(self, layer: Any, arguments: tuple[Any, ...], named: Mapping[str, Any], output: Any) -> Any:
         before = arguments[0] if arguments else named["hidden_states"]
         after = output[0] if isinstance(output, tuple) else output
-        mask = _kept(self._share, self._seeds, after.shape[-1]).to(after.device, after.dtype)
-        thinned = before + (after - before) * mask
+        if self._mask is None or self._mask.device != after.device:
+            self._mask = _kept(self._share, self._seeds, after.shape[-1]).to(after.device, after.dtype)
+        thinned = before + (after - before) * self._mask
         return (thinned, *output[1:]) if isinstance(output, tuple) else thinned
 
 
@@ -108,7 +110,7 @@ def _kept(share: float, seeds: tuple[int, ...], width: int) -> torch.Tensor:
     for number in seeds:
         seed = (seed * 1_000_003 + number + 1) % 2**63
     generator = torch.Generator().manual_seed(seed)
-    return (torch.rand(width, generator=generator) >= share) / (1 - share)
+    return (torch.rand(width, generator=generator) >= share).float() / (1 - share)
 
 
 def with_dropout(engine: Any, options: EngineOptions) -> DropoutEngine:

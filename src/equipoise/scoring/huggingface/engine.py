@@ -251,14 +251,14 @@ class HuggingFaceEngine(EngineDefaults):
     def _choose_mode(self) -> None:
         """Find out once whether packed rows give the model's plain answers; an earlier process may have done so."""
         facts = self._circumstances()
-        known = has_passed(facts)
-        trial = Trial(self._passes, self._schedule, self._encoder.questions(PROMPTS), name=self.name)
-        if not known:
-            trial.check_causal()
-        laid_out = self._lays_out and lay_out(self._model, None if known else trial.sequence)
-        if known:
+        if has_passed(facts):
+            if self._lays_out:
+                lay_out(self._model, None)
             self._mode, self._passes.prefixes = "packed", Prefixes() if self._recalls else None
             return
+        trial = Trial(self._passes, self._schedule, self._encoder.questions(PROMPTS), name=self.name)
+        trial.check_causal()
+        laid_out = self._lays_out and lay_out(self._model, trial.sequence)
         fault = flaw = trial.fault("packed")
         if fault and self._passes.segmented:
             self._passes.attend_densely()
