@@ -48,12 +48,18 @@ def nowhere(batch: Sequence[Asked]) -> RowPlan:
     raise AssertionError("planned in this process")
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[PlannerPool]:
+@contextmanager
+def opened_pool() -> Iterator[PlannerPool]:
     assert ENCODER.serialized is not None
     pool = PlannerPool(ENCODER.serialized, RULES, 2)
     yield pool
     pool.close()
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[PlannerPool]:
+    with opened_pool() as pool:
+        yield pool
 
 
 def wait_until_free(pool: PlannerPool, count: int) -> None:
@@ -123,15 +129,16 @@ def test_a_pool_that_is_closed_ends_its_processes(monkeypatch: pytest.MonkeyPatc
     assert ended == workers
 
 
-def test_a_process_that_ends_loses_nothing(pool: PlannerPool) -> None:
-    wait_until_free(pool, 2)
-    plans = pool.plans(iter(BATCHES), here)
-    first = next(plans)
-    for worker in pool._workers:
-        worker.process.kill()
-        worker.process.wait()
-    assert_equal([first, *plans], list(map(here, BATCHES)))
-    assert_equal(list(pool.plans(iter(BATCHES), here)), list(map(here, BATCHES)))
+def test_a_process_that_ends_loses_nothing() -> None:
+    with opened_pool() as pool:
+        wait_until_free(pool, 2)
+        plans = pool.plans(iter(BATCHES), here)
+        first = next(plans)
+        for worker in pool._workers:
+            worker.process.kill()
+            worker.process.wait()
+        assert_equal([first, *plans], list(map(here, BATCHES)))
+        assert_equal(list(pool.plans(iter(BATCHES), here)), list(map(here, BATCHES)))
 
 
 def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
