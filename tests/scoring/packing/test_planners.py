@@ -277,3 +277,38 @@ def test_items_are_made_ahead_up_to_a_depth_and_errors_raised_here() -> None:
     assert [next(failing) for _ in range(6)] == list(range(6))
     with pytest.raises(KeyError, match="odd"):
         next(failing)
+
+
+def test_a_free_process_gets_work_before_the_others_answer_and_a_busy_one_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[str] = []
+
+    class Fake:
+        def __init__(self) -> None:
+            self.batch: Any = None
+            self.discards = False
+
+        def free(self) -> bool:
+            return self.batch is None
+
+        def has_answered(self) -> bool:
+            return False
+
+        def send(self, batch: Any) -> None:
+            if isinstance(batch, list):
+                told.append(f"sent {batch[0][0]}")
+                self.batch = batch
+
+        def receive(self) -> Any:
+            batch, self.batch = self.batch, None
+            told.append(f"received {batch[0][0]}")
+            return [f"plan {batch[0][0]}"]
+
+    monkeypatch.setattr(planners, "_Worker", Fake)
+    monkeypatch.setattr(planners, "end", lambda workers: None)
+    pool = PlannerPool("tokenizer", RULES, 2)
+    batches: Any = [[("a",)], [("b",)], [("c",)], [("d",)]]
+    assert list(pool.plans(batches, nowhere)) == [[f"plan {name}"] for name in "abcd"]
+    turns = ["sent a", "sent b", "received a", "sent c", "received b", "sent d", "received c", "received d"]
+    assert told == turns
