@@ -86,12 +86,12 @@ def load_table(
 
     items = [item for several in table.parsed(parse) for item in several]
     _check_together(items)
-    sets = _counterparts(items)
-    faults = [fault for item in items for fault in _item_faults(item, sets[item.id])]
+    sets = _counterparts(items, name)
+    faults = [fault for item in items for fault in _item_faults(item, sets[item.id].members)]
     for item, earlier in repeated(items, lambda item: (item.text, item.pronoun)):
         faults.append(Fault(item.where, "repeated sentence", f"asks the same as {earlier.where}", "both kept"))
     shared = _Shared()
-    examples = tuple(_example(item, sets[item.id], name, shared) for item in items)
+    examples = tuple(_example(item, sets[item.id], shared) for item in items)
     ordered = in_file_order(faults, [(item.where, item.id) for item in items])
     return Dataset(name, examples, (*table.blank_faults, *ordered), table.source)
 
@@ -229,24 +229,32 @@ def _check_together(items: Sequence[_Item]) -> None:
             )
 
 
-def _counterparts(items: Sequence[_Item]) -> dict[str, list[_Item]]:
-    """Return for each id the counterfactual set it is in, itself included; of one item if it has no counterpart.
+class _Set(NamedTuple):
+    """A counterfactual set: its id, which all members share, and the members."""
+
+    id: str
+    members: list[_Item]
+
+
+def _counterparts(items: Sequence[_Item], name: str) -> dict[str, _Set]:
+    """Return for each item's id the counterfactual set it is in; of one item if it has no counterpart.
 
     Rows with a `pair` go by that. Of the others those belong together that are equal once the pronoun is blanked
     ("he saw her" / "she saw her"), then those that are once all pronouns of its gender are ("he … his" / "she …
     her").
     """
-    sets: dict[str, list[_Item]] = {}
-    given: dict[str, list[_Item]] = defaultdict(list)
+    sets: dict[str, _Set] = {}
+    given: dict[str, _Set] = {}
     for item in items:
         if item.pair:
-            given[item.pair].append(item)
-            sets[item.id] = given[item.pair]
+            sets[item.id] = given.setdefault(item.pair, _Set(f"{name}-pair-{item.pair}", []))
+            sets[item.id].members.append(item)
     for blanked in (_one_blanked, _all_blanked):
         for members in _alike([item for item in items if item.id not in sets], blanked):
             if len(members) > 1:
-                sets.update((member.id, members) for member in members)
-    return {item.id: sets.get(item.id, [item]) for item in items}
+                together = _Set(f"{name}-pair-of-{members[0].id}", members)
+                sets.update((member.id, together) for member in members)
+    return {item.id: sets.get(item.id) or _Set(item.id, [item]) for item in items}
 
 
 def _one_blanked(item: _Item) -> str:
@@ -323,13 +331,8 @@ class _Shared:
         return mapping
 
 
-def _example(item: _Item, members: Sequence[_Item], name: str, shared: _Shared) -> Example:
-    set_id = item.id
-    if item.pair:
-        set_id = f"{name}-pair-{item.pair}"
-    elif len(members) > 1:
-        set_id = f"{name}-pair-of-{members[0].id}"
-    form = item.form or form_of(item.pronoun, [member.pronoun for member in members])
+def _example(item: _Item, together: _Set, shared: _Shared) -> Example:
+    form = item.form or form_of(item.pronoun, [member.pronoun for member in together.members])
     return Example(
         id=item.id,
         text=item.text,
@@ -338,7 +341,7 @@ def _example(item: _Item, members: Sequence[_Item], name: str, shared: _Shared) 
         answerable=item.answerable,
         stereotype=item.stereotype,
         groups=shared.groups(item, form),
-        set_id=set_id,
+        set_id=together.id,
         slots=shared.slots(item),
     )
 
