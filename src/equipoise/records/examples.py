@@ -86,3 +86,14 @@ def _repeat(candidates: tuple[str, ...]) -> bool:
 def marked_slot(index: int) -> str:
     """Return the slot that says how a candidate is named with the marker its sentence gives it, as "young nurse"."""
     return f"marked:{index}"
+
+
+def marked_names(example: Example) -> dict[int, str]:
+    """Return the candidates whose sentence gives them a marker, each as it is named with it."""
+    slots = example.slots
+    return {index: slots[slot] for index, slot in _marked_slots(len(example.candidates)) if slots.get(slot)}
+
+
+@lru_cache
+def _marked_slots(count: int) -> tuple[tuple[int, str], ...]:
+    return tuple((index, marked_slot(index)) for index in range(count))
