@@ -207,8 +207,8 @@ class Items:
             **side_columns(outcomes),
             **decision_columns(outcomes, self.members, self.open_answers),
             **{name: self.on_first(self.members, values) for name, values in self.flips.items()},
-            "stereotype_within": _names(self.within_sets("stereotype", ("pro", "anti"))),
-            "gender_within": _names(self.within_sets("gender", ("male", "female"))),
+            "stereotype_within": self.within_sets("stereotype", ("pro", "anti")),
+            "gender_within": self.within_sets("gender", ("male", "female")),
             "confidence": confidence.coreference_confidence(outcomes.gold, outcomes.logprobs),
             "confidence_pair": confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
             "confidence_marked": confidence.coreference_confidence(
@@ -314,8 +314,8 @@ class Items:
 
     def within_sets(self, name: str, needed: tuple[str, ...]) -> NDArray[Any]:
         """Return a group column, empty for items whose set does not have all of the needed values."""
-        column, members = self.outcomes.group(name), self.members
-        kept = np.full(len(self), "", dtype=object)
+        column, members = _names(self.outcomes.group(name)), self.members
+        kept = np.full(len(self), "", dtype=column.dtype)
         if len(members):
             values = np.where(members == ABSENT, "", column[members])
             complete = np.all([(values == value).any(axis=1) for value in needed], axis=0)
@@ -370,7 +370,7 @@ def _is_nothing(column: NDArray[Any]) -> bool:
 
 def _names(column: NDArray[Any]) -> NDArray[Any]:
     """Return a column of short names in a form that is quick to compare."""
-    return column.astype(str) if len(column) else column
+    return of_names(str, column, str) if len(column) else column
 
 
 def _imbalance(occupations: Strings) -> Floats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -94,7 +95,12 @@ class Job:
         """Return the number of items, of sets or of base sentences that the value is taken over."""
         if self.marked:
             return len(np.unique(self.population.numbers[rows]))
-        counts = np.ones(len(self.applies[rows]), dtype=bool)
+        return int(np.count_nonzero(self._counted[rows]))
+
+    @cached_property
+    def _counted(self) -> Booleans:
+        """Which rows have a value in all columns that count."""
+        counted = np.ones(len(self.applies), dtype=bool)
         columns = [COLUMNS[name] for name in self.metric.inputs]
         over_sets = self.metric.unit == "sets" and any(column.of_sets for column in columns)
         for column, array in zip(columns, self.arrays, strict=True):
@@ -102,10 +108,10 @@ class Job:
             if over_sets and not column.of_sets:
                 continue
             if column.names:
-                counts &= array[rows] != ""
+                counted &= array != ""
             elif array.dtype.kind == "f" and array.ndim == 1:
-                counts &= ~np.isnan(array[rows])
-        return int(counts.sum())
+                counted &= ~np.isnan(array)
+        return counted
 
 
 @dataclass(frozen=True)
