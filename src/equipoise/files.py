@@ -33,7 +33,7 @@ class StrangeFile(OSError):
 
 
 def at_home(path: str | Path) -> Path:
-    """Return a path with `~` as the home folder of a user; as it is where there is no such user."""
+    """Return a path with `~` as the home folder of a user; as it is where that user does not exist."""
     return Path(os.path.expanduser(path))
 
 

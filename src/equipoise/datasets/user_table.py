@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,9 +41,9 @@ MOST_REMEMBERED = 2**16
 _NO_MAP: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Item:
-    """A row, checked, before it is known which rows are its counterparts."""
+    """A row, checked, before it is known which rows are its counterparts. Not frozen: a million would take 3 s more."""
 
     where: str
     id: str
@@ -147,10 +147,15 @@ class _Reader:
             part = f" as a word of its own: it is a part of {whole!r}" if whole and len(whole) < LONGEST_WORD else ""
             raise DatasetError(f"pronoun {pronoun!r} is not in the sentence{part}")
         gender, form, kind, listed, gold, answerable, stereotype, groups = self._facts(cells, pronoun)
-        # In order of mention, as in the other datasets, where all are mentioned: `position` and the signed UCerF go by
-        # it.
         starts = [_first_mention(text, candidate) for candidate in listed]
-        order = sorted(range(len(listed)), key=starts.__getitem__) if min(starts) >= 0 else [*range(len(listed))]
+        unmentioned: tuple[str, ...] = ()
+        if min(starts) < 0:
+            unmentioned = tuple([name for name, start in zip(listed, starts, strict=True) if start < 0])
+        elif starts != sorted(starts):
+            # In order of mention, as in the other datasets: `position` and the signed UCerF go by it.
+            order = sorted(range(len(listed)), key=starts.__getitem__)
+            listed = tuple([listed[index] for index in order])
+            gold, stereotype = (None if index is None else order.index(index) for index in (gold, stereotype))
         return _Item(
             where=where,
             id=as_label("id", cells.get("id")) or f"{default_id}{cells.get('variant', '')}",
@@ -158,13 +163,13 @@ class _Reader:
             pronoun=pronoun,
             gender=gender,
             form=form,
-            candidates=tuple([listed[index] for index in order]),
-            gold=None if gold is None else order.index(gold),
+            candidates=listed,
+            gold=gold,
             answerable=answerable,
-            stereotype=None if stereotype is None else order.index(stereotype),
+            stereotype=stereotype,
             kind=kind or ("type2" if answerable else "type1"),
             pair=as_label("pair", cells.get("pair")),
-            unmentioned=tuple([name for name, start in zip(listed, starts, strict=True) if start < 0]),
+            unmentioned=unmentioned,
             place=places[0],
             groups=groups,
             slots=slots,
@@ -212,7 +217,8 @@ def _facts(cells: Mapping[str, Any], pronoun: str, used: Columns) -> _Facts:
 
 
 def _first_mention(text: str, candidate: str) -> int:
-    return next((start for start, _ in find_word(text, candidate, hyphens=False)), -1)
+    places = find_word(text, candidate, hyphens=False)
+    return places[0][0] if places else -1
 
 
 def _check_together(items: Sequence[_Item]) -> None:
@@ -272,7 +278,7 @@ def _all_blanked(item: _Item) -> str:
 def _alike(items: Sequence[_Item], blanked: Callable[[_Item], str]) -> Iterator[list[_Item]]:
     """Yield the sets of items that are equal when blanked, one a gender, in forms that go together."""
     open_sets: dict[Hashable, list[list[_Item]]] = defaultdict(list)
-    copies: Counter[Hashable] = Counter()
+    copies: dict[Hashable, int] = defaultdict(int)
     for item in items:
         asked = (item.candidates, item.gold, item.kind)
         # The n-th copy of a row goes with the n-th copy of its counterpart.

@@ -92,6 +92,12 @@ def is_nested(texts: Sequence[str]) -> bool:
     return any(longer.startswith(text) for text, longer in pairwise(ordered))
 
 
+MOST_LOGPROB = 1e-4
+"""The largest log-probability of an engine: a log-softmax in low precision rounds to a little above zero."""
+
+_LEAST = -math.inf
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """An engine's answer: natural-log probabilities of every token of every continuation.
@@ -110,10 +116,10 @@ class Score:
     stops: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        for tokens in (*self.token_logprobs, *([self.stops] if self.stops else [])):
+        for tokens in (*self.token_logprobs, self.stops) if self.stops else self.token_logprobs:
             for value in tokens:
-                # 1e-4: rounding of a log-softmax in low precision; NaN fails both comparisons.
-                if not -math.inf < value <= 1e-4:
+                # NaN fails both comparisons.
+                if not _LEAST < value <= MOST_LOGPROB:
                     raise ModelError(
                         f"the engine gave {value} as a log-probability; the model's weights or dtype may be broken"
                     )

@@ -37,7 +37,7 @@ class ScoreStore:
         self.path = path
         self.notes: list[str] = []
         self._scores: dict[str, Score] = {}
-        self._asked: list[tuple[str, str]] = []
+        self._asked: tuple[Sequence[Prompt], Sequence[str]] = (), ()
         self._file: IO[bytes] | None = None
         self._lock: BaseFileLock | None = None
 
@@ -70,7 +70,7 @@ class ScoreStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         file, lock, self._file, self._lock = self._file, self._lock, None, None
-        self._scores, self._asked = {}, []  # a million of them take half a gigabyte, which measuring needs
+        self._scores, self._asked = {}, ((), ())  # a million of them take half a gigabyte, which measuring needs
         try:
             if file is not None:
                 file.close()  # fails again where a write has failed because the disk is full
@@ -91,8 +91,9 @@ class ScoreStore:
 
     def scored(self) -> set[str]:
         """Return the examples of which every prompt has a score, among those that an engine was asked last."""
-        waiting = {example for example, key in self._asked if key not in self._scores}
-        return {example for example, _ in self._asked} - waiting
+        prompts, keys = self._asked
+        waiting = {prompt.example_id for prompt, key in zip(prompts, keys, strict=True) if key not in self._scores}
+        return {prompt.example_id for prompt in prompts} - waiting
 
     def _score(self, engine: Engine, prompts: Sequence[Prompt], progress: Progress | None) -> list[Score]:
         """Return the score of every prompt; each batch is kept as soon as it is scored.
@@ -108,7 +109,7 @@ class ScoreStore:
         missing = [[i for i in batch if names[i] not in self._scores] for batch in batches]
         missing = [batch for batch in missing if batch]
         if missing:
-            self._asked = [(prompt.example_id, key) for prompt, key in zip(prompts, keys, strict=True)]
+            self._asked = prompts, keys
         done = len(names) - sum(len(batch) for batch in missing)
         if progress:
             progress(done, len(names))
@@ -127,7 +128,7 @@ class ScoreStore:
         self._file.write(b"%08x %s\n" % (zlib.crc32(payload), payload))
         self._file.flush()
         os.fsync(self._file.fileno())
-        self._scores.update((score.prompt_key, score) for score in scores)
+        self._scores.update([(score.prompt_key, score) for score in scores])
 
     def _read(self) -> None:
         """Read the intact lines; damaged ones are removed from the file, and a note says so."""
