@@ -288,30 +288,27 @@ def test_a_free_process_gets_work_before_the_others_answer_and_a_busy_one_is_wai
     told: list[str] = []
 
     class Fake:
-        def __init__(self) -> None:
-            self.batch: Any = None
-            self.discards = False
+        discards = busy = False
 
         def free(self) -> bool:
-            return self.batch is None
+            return not self.busy
 
         def has_answered(self) -> bool:
             return False
 
-        def send(self, batch: Any) -> None:
-            if isinstance(batch, list):
-                told.append(f"sent {batch[0][0]}")
-                self.batch = batch
+        def send(self, content: Any) -> None:
+            if content != ("tokenizer", RULES):
+                told.append("sent")
+                self.busy = True
 
         def receive(self) -> Any:
-            batch, self.batch = self.batch, None
-            told.append(f"received {batch[0][0]}")
-            return [f"plan {batch[0][0]}"]
+            told.append("received")
+            self.busy = False
+            return "plan"
 
     monkeypatch.setattr(planners, "_Worker", Fake)
+    monkeypatch.setattr(planners, "_received", lambda worker, batch, plan_here: (worker.receive(), batch))
     monkeypatch.setattr(planners, "end", lambda workers: None)
     pool = PlannerPool("tokenizer", RULES, 2)
-    batches: Any = [[("a",)], [("b",)], [("c",)], [("d",)]]
-    assert list(pool.plans(batches, nowhere)) == [[f"plan {name}"] for name in "abcd"]
-    turns = ["sent a", "sent b", "received a", "sent c", "received b", "sent d", "received c", "received d"]
-    assert told == turns
+    assert list(pool.plans(BATCHES[:4], nowhere)) == [("plan", batch) for batch in BATCHES[:4]]
+    assert told == ["sent", "sent", *["received", "sent"] * 2, "received", "received"]
