@@ -116,7 +116,8 @@ def _named(candidates: tuple[str, ...], quote: str) -> tuple[str, ...]:
 
 def marked_forms(example: Example) -> dict[int, str]:
     """Return how each candidate continues the question with the marker its sentence gives it, by the candidate."""
-    return {index: f"{space_before(name)}{name}" for index, name in marked_names(example).items()}
+    names = marked_names(example)
+    return {index: f"{space_before(name)}{name}" for index, name in names.items()} if names else {}
 
 
 def _check_exact(scores: Sequence[Score]) -> None:
