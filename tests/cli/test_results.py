@@ -71,7 +71,7 @@ def test_of_many_notes_the_first_are_shown_and_the_others_counted(
 def test_notes_on_what_is_undefined_are_shown_with_all_the_rest(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("equipoise.measuring.measure.is_on_undefined", lambda note: note == "undefined")
+    monkeypatch.setattr("equipoise.measuring.undefined.is_on_undefined", lambda note: note == "undefined")
     asked: list[Any] = []
     monkeypatch.setattr("equipoise.report.run_text", lambda run, all_rows: (asked.append(all_rows), "the run")[1])
     run = with_notes(folder, "undefined", "plain")

@@ -14,7 +14,7 @@ from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.measuring.identities import _alike, _column, _table_points
 from equipoise.measuring.items import Items
 from equipoise.measuring.markers import NONE
-from equipoise.measuring.measure import Plan, measured_items
+from equipoise.measuring.measure import Plan, measured_items, with_values
 from equipoise.measuring.part import measure_part
 from equipoise.measuring.sentences import marked_sentences
 from equipoise.metrics import METRICS
@@ -218,11 +218,13 @@ def test_groups_without_unmarked_sentences_have_no_change_to_these(marked: Outco
     columns = {name: _column(items, plan, name) for name in metric.inputs}
     for level in metric.levels:
         table = sentences.table(level, columns, items.applicable["all"], added_up=True)
-        assert list(_table_points(table, [metric], sentences.sentences, plan))
+        points = with_values(list(_table_points(table, [metric], sentences.sentences)), plan)
+        assert not all(reason for _, reason in points)
         without = replace(table, unmarked={})
         marked_only = [groups for groups in table.groups if groups[0].get("augmentation") != NONE]
         without = replace(without, groups=marked_only)
-        assert list(_table_points(without, [metric], sentences.sentences, plan)) == []
+        points = with_values(list(_table_points(without, [metric], sentences.sentences)), plan)
+        assert points and all(reason for _, reason in points)
     with pytest.raises(EquipoiseError, match=r"^a metric of identities reads 'colour'; known columns: "):
         _column(items, plan, "colour")
 

@@ -11,9 +11,10 @@ from equipoise import cores
 from equipoise.measuring import measure as measuring
 from equipoise.measuring import tables as run_columns
 from equipoise.measuring.items import Items
-from equipoise.measuring.measure import Job, Plan, Population, _undefined_notes, measured_items
+from equipoise.measuring.measure import Job, Plan, Population, measured_items
 from equipoise.measuring.measure import measure as measure_items
 from equipoise.measuring.part import set_sentences
+from equipoise.measuring.undefined import undefined_notes
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.columns import COLUMNS
 from equipoise.metrics.groups import mean
@@ -369,7 +370,7 @@ def test_without_any_pair_ucerf_is_undefined_and_noted(make_outcomes) -> None:
     assert [note.split(" (")[0] for note in notes] == ["ucerf is undefined for all items and for 1 group"]
     _, notes = measure(make_outcomes(rows), plan("ucerf", by=("stereotype",)), LABELS)
     assert [note.split(" (")[0] for note in notes] == ["ucerf is undefined for all items and for 5 groups"]
-    assert list(_undefined_notes({"ece": {"all": "no label", "type=a": "", "type=b": ""}})) == [
+    assert list(undefined_notes({"ece": {"all": "no label", "type=a": "", "type=b": ""}})) == [
         "ece is undefined for all items and for 2 groups (no label)"
     ]
 

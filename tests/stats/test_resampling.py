@@ -272,11 +272,11 @@ def test_double_precision_keeps_what_single_loses() -> None:
     assert exact.ravel()[0] == 3e8 + 4
 
 
-def test_weights_have_the_shape_of_items_by_resamples() -> None:
-    clusters = np.array([0, 1, 1, 2])
-    weights = resampling.ClusterWeights(SimpleNamespace(exact=False, width=7), clusters)  # type: ignore[arg-type]
-    assert weights.shape == (4, 7) and len(weights) == 4 and len(weights[1:]) == 3 and weights[1:].shape == (3, 7)
+def test_weights_that_a_function_asks_more_of_than_sums_need_rows() -> None:
+    weights = resampling.ClusterWeights(SimpleNamespace(exact=False), np.array([0, 1, 1, 2]))  # type: ignore[arg-type]
+    with pytest.raises(resampling.NeedsRows):
+        len(weights)
     assert not hasattr(weights, "__of_numpy") and not hasattr(weights, "__array_interface__")
-    for name in ("sum", "ends__"):
+    for name in ("sum", "shape", "ends__"):
         with pytest.raises(resampling.NeedsRows):
             getattr(weights, name)

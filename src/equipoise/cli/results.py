@@ -33,7 +33,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> No
         return
     from rich.text import Text
 
-    from ..measuring.measure import is_on_undefined
+    from ..measuring.undefined import is_on_undefined
     from ..report import run_text
     from ..verdict.summary import legend
 

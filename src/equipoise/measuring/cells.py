@@ -75,39 +75,50 @@ def cells(items: Items, by: Sequence[str] | None) -> Iterator[Cell]:
     def cell(parts: Mapping[str, str], rows: Integers, *units: str, key: str = "") -> Cell:
         answerable: Booleans = outcomes.answerable[rows]
         mixed = bool(answerable.any()) and not bool(answerable.all())
-        return Cell(parts, _by_variant(outcomes.variant[rows], rows), frozenset(units), mixed, key)
+        by_variant = _by_variant(outcomes.variant[rows], rows) if has_variants else {"": rows}
+        return Cell(parts, by_variant, frozenset(units), mixed, key)
 
     outcomes = items.outcomes
+    has_variants = bool((outcomes.variant != "").any())
     keys = group_keys(outcomes, by)
-    constant = {key: items.constant_within_sets(outcomes.groups[key]) for key in keys}
+    numbers = {key: cluster_numbers(outcomes.groups[key]) for key in keys}
+    constant = {key: items.constant_within_sets(numbers[key]) for key in keys}
     kinds = outcomes.group("type")
     bases: list[tuple[dict[str, str], Integers]] = [({}, np.arange(len(outcomes)))]
     bases += [({"type": kind}, rows) for kind, rows in by_value(kinds)]
     for parts, base in bases:
         yield cell(parts, base, "items", "sets", "contrast")
         for key in keys:
-            for value, rows in by_value(outcomes.groups[key], base):
+            # Rates of both classes need the sentences in which the occupation is the other one, too.
+            elsewhere = dict(by_value(outcomes.group("other"), base)) if key == "occupation" else {}
+            for value, rows in by_value(outcomes.groups[key], base, numbers[key]):
                 named = {**parts, key: value}
                 yield cell(named, rows, "items", *(("sets",) if constant[key] else ()))
                 if constant[key] and not is_predicted(key):
-                    if key == "occupation":
-                        # Rates of both classes need the sentences in which the occupation is the other one, too.
-                        elsewhere = base[outcomes.group("other")[base] == value]
-                        rows = np.union1d(rows, elsewhere)
-                    yield cell(named, rows, "contrast")
+                    yield cell(named, _union(rows, elsewhere.get(value)), "contrast")
     for key in keys:
-        names = [value for value, _ in by_value(outcomes.groups[key])]
-        if not is_predicted(key) and len(names) > 1:
-            rows = np.flatnonzero(outcomes.groups[key] != "")
+        rows = np.flatnonzero(outcomes.groups[key] != "")
+        if not is_predicted(key) and len(rows) and numbers[key][rows].min() < numbers[key][rows].max():
             yield cell({"by": key}, rows, "grouping", key=key)
 
 
-def by_value(column: NDArray[Any], rows: Integers | None = None) -> list[tuple[str, Integers]]:
-    """Return each value of a column but "" with its rows, in the order of the values."""
+def _union(rows: Integers, others: Integers | None) -> Integers:
+    """Return the rows that are among either, sorted as these are."""
+    if others is None:
+        return rows
+    inside = np.zeros(int(max(rows[-1], others[-1])) + 1, dtype=bool)
+    inside[rows] = inside[others] = True
+    return np.flatnonzero(inside)
+
+
+def by_value(
+    column: NDArray[Any], rows: Integers | None = None, numbers: Integers | None = None
+) -> list[tuple[str, Integers]]:
+    """Return each value of a column but "" with its rows, in the order of the values; `numbers` are the values'."""
     rows = np.arange(len(column)) if rows is None else rows
     if not len(rows):
         return []
-    codes = cluster_numbers(column[rows])
+    codes = cluster_numbers(column[rows]) if numbers is None else numbers[rows]
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     groups = np.split(order, starts[1:])

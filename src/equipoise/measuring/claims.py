@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..records import Floats, Integers, Measurement, Strings, group_label, parse_group
+from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..stats.separation import separations
 from ..stats.signs import sign_tests
 from ..uncertainty import PERPLEXITY
@@ -176,8 +177,7 @@ def _occupations(items: Items, plan: Plan, kinds: Sequence[tuple[str, Integers]]
 
 
 def _by_cluster(values: Floats, clusters: Integers, names: Strings, rows: Integers) -> tuple[Floats, Strings]:
-    sums: dict[tuple[int, str], list[float]] = {}
-    for cluster, name, value in zip(clusters[rows].tolist(), names[rows].tolist(), values[rows].tolist(), strict=True):
-        sums.setdefault((cluster, name), []).append(value)
-    means = np.array([sum(several) / len(several) for several in sums.values()])
-    return means, np.array([name for _, name in sums], dtype=object)
+    """Return the mean of each cluster and name among the rows, and the name, in order of first appearance."""
+    numbers = joint_numbers(clusters[rows], cluster_numbers(names[rows]))
+    firsts = np.unique(numbers, return_index=True)[1]
+    return np.bincount(numbers, values[rows]) / np.bincount(numbers), names[rows[firsts]]

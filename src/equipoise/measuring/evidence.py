@@ -50,7 +50,13 @@ class Evidence:
         """The values of the clusters: of a mean of one column, or the differences of a metric that is paired."""
         if self.metric.interval == "paired":
             return paired_units(self.statistics[0])
-        return unit_means(self.statistics)
+        sums, counts = self._sums
+        return sums / counts
+
+    @cached_property
+    def _sums(self) -> tuple[Floats, Floats]:
+        """The sum and the number of the values of each cluster that has any."""
+        return _unit_sums(self.statistics)
 
     @cached_property
     def averaged(self) -> list[list[Floats]]:
@@ -118,7 +124,7 @@ class Evidence:
         if self.bounds is None or not len(self.units):
             return replace(self._alone(TOO_FEW), n=len(self.units))
         paired = self.metric.interval == "paired"
-        whole, counts = self._column.whole and not paired, None if paired else unit_sizes(self.statistics)
+        whole, counts = self._column.whole and not paired, None if paired else self._sums[1] / len(self.statistics)
         estimate = bounded.mean_interval(
             self.units, self.bounds, level=self.level, seed=self.seed, whole=whole, counts=counts
         )
@@ -291,11 +297,13 @@ def _unit_sums(statistics: Sequence[Statistic]) -> tuple[Floats, Floats]:
     """Return the sum and the number of the values of each cluster that has any."""
     clusters: Integers = np.concatenate([statistic.clusters for statistic in statistics])
     values: NDArray[Any] = np.concatenate([np.asarray(s.arrays[0], dtype=np.float64) for s in statistics])
-    items = [np.ones(len(s.clusters)) if s.row_shares is None else s.row_shares for s in statistics]
+    parts = [shares for statistic in statistics if (shares := statistic.row_shares) is not None]
+    shares = np.concatenate(parts) if parts else None
     counted = ~np.isnan(values)
-    shares = np.concatenate(items)[counted]
-    counts = np.bincount(clusters[counted], shares).astype(np.float64)
-    sums = np.bincount(clusters[counted], values[counted] * shares).astype(np.float64)
+    if not counted.all():
+        clusters, values, shares = clusters[counted], values[counted], None if shares is None else shares[counted]
+    counts = np.bincount(clusters, shares).astype(np.float64)
+    sums = np.bincount(clusters, values if shares is None else values * shares).astype(np.float64)
     inside = counts > 0
     return sums[inside], counts[inside]
 

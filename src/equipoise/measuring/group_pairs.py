@@ -17,6 +17,7 @@ from ..metrics import Metric
 from ..metrics.columns import HIDDEN_GROUPS
 from ..metrics.decisions import log_mean
 from ..records import ABSENT, Estimate, Floats, Integers, Outcomes, Strings
+from ..stats.bootstrap import of_names
 from ..stats.paired import Contest, Trial, paired_differences
 from ..stats.resampling import Statistic
 from ..uncertainty import PERPLEXITY
@@ -52,7 +53,7 @@ def member_names(outcomes: Outcomes) -> Strings:
     """Return whom each item of a set is about: the pronoun, or the group of a text without one; "" if unknown."""
     gender = outcomes.group("gender")
     if (gender != "").any():
-        return np.array([PRONOUNS.get(name, name) for name in gender.tolist()], dtype=object)
+        return of_names(lambda name: PRONOUNS.get(name, name), gender)
     return outcomes.group("group")
 
 

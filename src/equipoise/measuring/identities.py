@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,11 @@ from numpy.typing import NDArray
 
 from ..metrics import METRICS, Metric
 from ..metrics.columns import ATTRIBUTE, COLUMNS
-from ..records import EquipoiseError, Estimate, UndefinedMetric, group_label
+from ..records import EquipoiseError, Estimate, group_label
 from .evidence import is_additive, is_plain_mean
 from .items import Items
 from .markers import NONE
-from .measure import Job, Plan, Point, Population, Rows, estimates, group_points
+from .measure import Job, Plan, Point, Population, Rows, estimates, with_values
 from .sentences import Level, MarkedType, SentenceTable, marked_sentences
 from .stopping import Sample
 
@@ -40,15 +39,19 @@ def confidence_disparities(items: Items, plan: Plan, sample: Sample) -> Mapping[
 
 def marked_points(items: Items, plan: Plan, metrics: Iterable[Metric], levels: Collection[Level] = ()) -> list[Point]:
     """Return the metrics that have a value for groups of marked sentences, at their levels or those that are named."""
-    points: dict[tuple[str, str], Point] = {}
+    wanted: list[Point] = []
     for sentences in marked_sentences(items):
         for (level, applies_to, _, additive), several in _alike(items, sentences, metrics).items():
             if not levels or level in levels:
                 columns = {name: _column(items, plan, name) for metric in several for name in metric.inputs}
                 table = sentences.table(level, columns, items.applicable[applies_to], added_up=additive)
-                for point in _table_points(table, several, sentences.sentences, plan):
-                    # A group that several levels give, such as the unmarked sentences, counts once.
-                    points.setdefault((point.job.name, group_label(point.parts)), point)
+                wanted += _table_points(table, several, sentences.sentences)
+    points: dict[tuple[str, str], Point] = {}
+    for point, reason in with_values(wanted, plan):
+        # What is undefined for a group of marked sentences, such as a gap between genders, is expected.
+        if not reason:
+            # A group that several levels give, such as the unmarked sentences, counts once.
+            points.setdefault((point.job.name, group_label(point.parts)), point)
     return list(points.values())
 
 
@@ -64,8 +67,8 @@ def _alike(items: Items, sentences: MarkedType, metrics: Iterable[Metric]) -> di
     return alike
 
 
-def _table_points(table: SentenceTable, metrics: Sequence[Metric], sentences: int, plan: Plan) -> Iterator[Point]:
-    """Yield the metrics of the groups of a table."""
+def _table_points(table: SentenceTable, metrics: Sequence[Metric], sentences: int) -> Iterator[Point]:
+    """Yield the metrics of the groups of a table; those that are not plain means without their values."""
     population = Population(table.numbers, sentences, table.shares, np.float64, table.clusters)
     every = np.ones(len(table.numbers), dtype=bool)
     for metric in metrics:
@@ -82,9 +85,7 @@ def _table_points(table: SentenceTable, metrics: Sequence[Metric], sentences: in
             if "marked" in metric.inputs:
                 unmarked = table.unmarked.get(parts.get("gender", ""), slice(0, 0))
                 chosen = np.concatenate([np.arange(side.start, side.stop) for side in (unmarked, rows)])
-            # What is undefined for a group of marked sentences, such as a gap between genders, is expected.
-            with suppress(UndefinedMetric):
-                yield from group_points(job, parts, {"": chosen}, plan)
+            yield Point(job, parts, {"": chosen})
 
 
 def _column(items: Items, plan: Plan, name: str) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ..datasets.occupations import workforce_imbalance
@@ -27,7 +28,7 @@ from ..records import (
     Outcomes,
     Strings,
 )
-from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
+from ..stats.bootstrap import cluster_numbers, joint_numbers, of_names, resampling_units
 from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, PERPLEXITY, TOKEN_PROBABILITY, Estimator, perplexity
 from .conformal import conformal_certainty
 from .decisions import decision_columns
@@ -138,9 +139,7 @@ class Items:
 
     def flagged(self, name: str) -> Booleans:
         """Return whether the item has that flag."""
-        every = self.outcomes.flags.tolist()
-        has_flag = {flags: name in flags.split(",") for flags in set(every)}
-        return np.array([has_flag[flags] for flags in every], dtype=bool)
+        return of_names(lambda flags: name in flags.split(","), self.outcomes.flags, bool)
 
     @cached_property
     def chose_first(self) -> Floats:
@@ -150,10 +149,15 @@ class Items:
 
     def chose_letter(self, letter: str) -> Floats:
         """Return whether the answer is the option of that letter; NaN where there is none, or no answer."""
-        every = self.outcomes.letters.tolist()
-        place = {letters: letters.find(letter) for letters in set(every)}
-        places = np.array([place[letters] for letters in every], dtype=np.int64)
+        if letter not in self._letters:
+            return np.full(len(self), np.nan)
+        places = of_names(lambda letters: letters.find(letter), self.outcomes.letters, np.int64)
         return np.where((places >= 0) & (self.predicted != ABSENT), self.predicted == places, np.nan)
+
+    @cached_property
+    def _letters(self) -> str:
+        """All letters that options were offered under."""
+        return "".join(pd.unique(self.outcomes.letters))
 
     def _answer_share(self, place: int) -> Floats:
         """Return the probability of a class of open answers, counted from the last; NaN for other items."""
@@ -196,15 +200,15 @@ class Items:
             "chosen_of_negatives": np.where(positive == 0, chosen, np.nan),
             "stated": outcomes.probs.max(axis=1),
             "stated_apart": outcomes.probs.max(axis=1) - correct,
-            "imbalance": workforce_imbalance(outcomes.group("occupation")),
+            "imbalance": _imbalance(outcomes.group("occupation")),
             "probs": outcomes.probs,
             "logprobs": outcomes.logprobs,
             "gold": outcomes.gold,
             **side_columns(outcomes),
             **decision_columns(outcomes, self.members, self.open_answers),
             **{name: self.on_first(self.members, values) for name, values in self.flips.items()},
-            "stereotype_within": _names(self.within_sets("stereotype", ("pro", "anti"))),
-            "gender_within": _names(self.within_sets("gender", ("male", "female"))),
+            "stereotype_within": self.within_sets("stereotype", ("pro", "anti")),
+            "gender_within": self.within_sets("gender", ("male", "female")),
             "confidence": confidence.coreference_confidence(outcomes.gold, outcomes.logprobs),
             "confidence_pair": confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
             "confidence_marked": confidence.coreference_confidence(
@@ -310,8 +314,8 @@ class Items:
 
     def within_sets(self, name: str, needed: tuple[str, ...]) -> NDArray[Any]:
         """Return a group column, empty for items whose set does not have all of the needed values."""
-        column, members = self.outcomes.group(name), self.members
-        kept = np.full(len(self), "", dtype=object)
+        column, members = _names(self.outcomes.group(name)), self.members
+        kept = np.full(len(self), "", dtype=column.dtype)
         if len(members):
             values = np.where(members == ABSENT, "", column[members])
             complete = np.all([(values == value).any(axis=1) for value in needed], axis=0)
@@ -366,7 +370,13 @@ def _is_nothing(column: NDArray[Any]) -> bool:
 
 def _names(column: NDArray[Any]) -> NDArray[Any]:
     """Return a column of short names in a form that is quick to compare."""
-    return column.astype(str) if len(column) else column
+    return of_names(str, column, str) if len(column) else column
+
+
+def _imbalance(occupations: Strings) -> Floats:
+    """Return how far the workforce of each item's occupation is from half women, NaN where that is not known."""
+    numbers, names = pd.factorize(occupations, use_na_sentinel=False)
+    return workforce_imbalance(names)[numbers]
 
 
 def _members(numbers: Integers) -> Integers:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -31,7 +32,6 @@ from ..records import (
     RunKey,
     UndefinedMetric,
     group_label,
-    parse_group,
 )
 from ..stats import bootstrap
 from ..stats.paired import corrected
@@ -41,9 +41,15 @@ from .cells import Cell, cells, group_keys, with_intersections
 from .evidence import Evidence, possible_estimate
 from .items import Items, suffix
 from .stopping import Sample
+from .undefined import undefined_notes
 
 BLOCK = 500
 """How many points are estimated together. It does not depend on the number of cores: sums round as their block does."""
+
+SMALL_BLOCK = 50
+"""How many values are computed together; those of the first groups are of all items."""
+
+MIXED = "answerable and unanswerable items are never pooled; give each kind its own type"
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,12 @@ class Job:
         """Return the number of items, of sets or of base sentences that the value is taken over."""
         if self.marked:
             return len(np.unique(self.population.numbers[rows]))
-        counts = np.ones(len(self.applies[rows]), dtype=bool)
+        return int(np.count_nonzero(self._counted[rows]))
+
+    @cached_property
+    def _counted(self) -> Booleans:
+        """Which rows have a value in all columns that count."""
+        counted = np.ones(len(self.applies), dtype=bool)
         columns = [COLUMNS[name] for name in self.metric.inputs]
         over_sets = self.metric.unit == "sets" and any(column.of_sets for column in columns)
         for column, array in zip(columns, self.arrays, strict=True):
@@ -102,20 +113,20 @@ class Job:
             if over_sets and not column.of_sets:
                 continue
             if column.names:
-                counts &= array[rows] != ""
+                counted &= array != ""
             elif array.dtype.kind == "f" and array.ndim == 1:
-                counts &= ~np.isnan(array[rows])
-        return int(counts.sum())
+                counted &= ~np.isnan(array)
+        return counted
 
 
 @dataclass(frozen=True)
 class Point:
-    """A metric of a group that has a value: by variant, with the rows it was taken over."""
+    """A metric of a group by variant, with the rows it was taken over; without `values` they are not known yet."""
 
     job: Job
     parts: Mapping[str, str]
     rows: Mapping[str, Rows]
-    values: Mapping[str, float]
+    values: Mapping[str, float] = field(default_factory=dict)
     possible: Estimate | None = None
     """What it can be, where a subset that it needs is empty."""
 
@@ -234,8 +245,7 @@ def with_families(rows: Sequence[Measured]) -> list[Measured]:
 
 def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
     """Return the metrics that have a value, cell by cell, and a sentence for each metric that has none somewhere."""
-    points: list[Point] = []
-    undefined: dict[str, dict[str, str]] = {}
+    wanted: list[Point] = []
     chosen_jobs, groups = list(jobs(items, plan)), list(cells(items, plan.by))
     typed = any("type" in cell.parts for cell in groups)
     for cell in groups:
@@ -248,34 +258,49 @@ def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
             if cell.mixed and not job.metric.mixes_answerable:
                 # Types keep the two apart. Where they do not, or there are none, the user has to know.
                 if set(cell.parts) == ({"type"} if typed else set()):
-                    reason = "answerable and unanswerable items are never pooled; give each kind its own type"
-                    undefined.setdefault(job.name, {})[group_label(cell.parts)] = reason
+                    wanted.append(Point(job, cell.parts, {}))
                 continue
             # Most metrics apply to the same items: their rows are held once.
             rows = chosen_rows.get(id(job.applies)) or _applicable(cell, job)
             chosen_rows[id(job.applies)] = rows
-            if not all(len(chosen) for chosen in rows.values()):
-                continue
-            try:
-                points += group_points(job, cell.parts, rows, plan)
-            except UndefinedMetric as reason:
-                undefined.setdefault(job.name, {})[group_label(cell.parts)] = str(reason)
-    return points, list(_undefined_notes(undefined))
+            if all(len(chosen) for chosen in rows.values()):
+                wanted.append(Point(job, cell.parts, rows))
+    points: list[Point] = []
+    undefined: dict[str, dict[str, str]] = {}
+    for point, reason in with_values(wanted, plan):
+        if reason:
+            undefined.setdefault(point.job.name, {})[group_label(point.parts)] = reason
+        else:
+            points.append(point)
+    return points, list(undefined_notes(undefined))
 
 
-def group_points(job: Job, parts: Mapping[str, str], rows: Mapping[str, Rows], plan: Plan) -> Iterator[Point]:
-    """Yield the metric of a group."""
-    values: dict[str, float] = {}
-    point = Point(job, parts, rows, values)
+def with_values(points: Sequence[Point], plan: Plan) -> list[tuple[Point, str]]:
+    """Return the points with their values, and why those that stay without have none."""
+    unknown = [point for point in points if not point.values]
+    # A few values are sooner computed than handed out.
+    size = SMALL_BLOCK if len(unknown) > BLOCK else BLOCK
+    blocks = [unknown[start : start + size] for start in range(0, len(unknown), size)]
+    results = cores.shared_out(lambda block: [_values(point, plan) for point in block], blocks)
+    known = iter([result for block in results for result in block])
+    valued = []
+    for point in points:
+        values, possible, reason = (point.values, point.possible, "") if point.values else next(known)
+        valued.append((replace(point, values=values, possible=possible), reason))
+    return valued
+
+
+def _values(point: Point, plan: Plan) -> tuple[dict[str, float], Estimate | None, str]:
+    """Return a point's values by variant, or what its value can be, or why there is none."""
+    if not point.rows:
+        return {}, None, MIXED
+    job = point.job
     try:
-        for variant, statistic in zip(rows, point.statistics(), strict=True):
-            values[variant] = float(statistic.value)
-        yield point
-    except UndefinedMetric:
-        possible = possible_estimate(job.metric, job.arrays, rows, job.population.numbers, plan.level)
-        if possible is None:
-            raise
-        yield replace(point, values={"": possible.value}, possible=possible)
+        statistics = zip(point.rows, point.statistics(), strict=True)
+        return {variant: float(statistic.value) for variant, statistic in statistics}, None, ""
+    except UndefinedMetric as reason:
+        possible = possible_estimate(job.metric, job.arrays, point.rows, job.population.numbers, plan.level)
+        return ({}, None, str(reason)) if possible is None else ({"": possible.value}, possible, "")
 
 
 def _applicable(cell: Cell, job: Job) -> dict[str, Integers]:
@@ -348,37 +373,6 @@ def _is_blank(array: NDArray[Any]) -> bool:
     if array.dtype.kind == "f":
         return bool(np.isnan(array).all())
     return array.dtype.kind in "OU" and not (array != "").any()
-
-
-UNDEFINED = ("is undefined for", "are not defined for")
-"""How the notes on metrics without a value say so."""
-
-
-def is_on_undefined(note: str) -> bool:
-    """Return whether a note of a run is on metrics that have no value for some of its items."""
-    return any(words in note for words in UNDEFINED)
-
-
-def _undefined_notes(undefined: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Yield a sentence for each metric that is undefined for some group, and one for all that miss occupations."""
-    missing: dict[int, list[str]] = {}
-    for metric, groups in undefined.items():
-        occupations = {parse_group(label).get("occupation", "") for label in groups} - {""}
-        others = {label: reason for label, reason in groups.items() if "occupation" not in parse_group(label)}
-        if occupations:
-            missing.setdefault(len(occupations), []).append(metric)
-        if others:
-            label, reason = next(iter(others.items()))
-            first, rest = ("all items", "") if label == "all" else (label, " other"), len(others) - 1
-            more = f" and for {rest}{first[1]} group{'s' if rest != 1 else ''}" if rest else ""
-            yield f"{metric} {UNDEFINED[0]} {first[0]}{more} ({reason})"
-    if missing:
-        counts = [
-            f"{', '.join(metrics)} ({count} occupation{'s' if count != 1 else ''})"
-            for count, metrics in missing.items()
-        ]
-        why = f"these metrics {UNDEFINED[1]} some occupations, because items to compare are missing"
-        yield f"{why}: {'; '.join(counts)}"
 
 
 def named_values(point: Point) -> Iterator[Named]:

@@ -68,13 +68,19 @@ class Example:
         for candidate in self.candidates:
             if not isinstance(candidate, str) or not candidate.strip():
                 raise DatasetError(f"example {self.id}: candidate {candidate!r} is not text")
-        if len({candidate.strip().lower() for candidate in self.candidates}) < len(self.candidates):
+        if _repeat(tuple(self.candidates)):
             raise DatasetError(f"example {self.id}: candidates {list(self.candidates)} repeat")
         for name, index in (("gold", self.gold), ("stereotype", self.stereotype), ("good", self.good)):
             if index is not None and not 0 <= index < len(self.candidates):
                 raise DatasetError(f"example {self.id}: {name} {index} is not one of {len(self.candidates)} candidates")
         if self.answerable and self.gold is None:
             raise DatasetError(f"example {self.id}: answerable, but no right answer is given")
+
+
+@lru_cache(maxsize=4096)
+def _repeat(candidates: tuple[str, ...]) -> bool:
+    """Return whether two candidates are one, whatever their case; many examples share theirs."""
+    return len({candidate.strip().lower() for candidate in candidates}) < len(candidates)
 
 
 def marked_slot(index: int) -> str:

@@ -20,6 +20,12 @@ def cluster_numbers(names: NDArray[Any]) -> Integers:
     return pd.factorize(names, use_na_sentinel=False)[0].astype(np.int64)
 
 
+def of_names(function: Callable[[Any], Any], names: NDArray[Any], dtype: Any = object) -> NDArray[Any]:
+    """Return the function of each item's name, which is computed once for each different name."""
+    numbers, different = pd.factorize(names, use_na_sentinel=False)
+    return np.array([function(name) for name in different.tolist()], dtype=dtype)[numbers]
+
+
 MOST_ACCELERATION = 0.25
 """Bound on the correction for skewness: beyond it the expansion behind the correction does not hold."""
 MOST_UNITS = 16_384

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..records import Estimate, Floats, Integers
 from . import bounded
-from .resampling import NeedsRows, Statistic, takes_weights
+from .resampling import ClusterWeights, NeedsRows, Statistic, takes_weights
 
 STEPS = 9
 """Values of each mean that are tried between the ends of its interval."""
@@ -23,16 +23,15 @@ MOST_MEANS = 4
 class _Recorder:
     """Keeps the (sum, count) columns of every mean, by cluster; then answers with the means it is given."""
 
-    width = 1
-
     def __init__(self, clusters: int, *, exact: bool = False) -> None:
         self.clusters, self.exact = clusters, exact
         self.tables: list[Floats] = []
         self.means: Sequence[Floats] | None = None
         self._next = 0
 
-    def sums(self, table: Floats, clusters: Integers) -> Floats:
-        if self.means is not None:
+    def sums(self, table: Floats, clusters: Integers | None) -> Floats:
+        if clusters is None:
+            assert self.means is not None
             mean = self.means[self._next]
             self._next += 1
             return np.stack([mean, np.ones_like(mean)])
@@ -70,7 +69,7 @@ def at_means(statistic: Statistic, means: Sequence[Floats], *, exact: bool = Fal
     """Return the statistic at other means of what it averages, given from the same origin as `tables`."""
     recorder = _Recorder(0, exact=exact)
     recorder.means = means
-    return np.asarray(statistic.function(*statistic.arrays, weights=statistic.weights(recorder)), dtype=np.float64)
+    return np.asarray(statistic.function(*statistic.arrays, weights=ClusterWeights(recorder)), dtype=np.float64)
 
 
 def joint_interval(

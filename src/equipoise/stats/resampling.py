@@ -73,9 +73,9 @@ class Statistic:
         """The same for statistics of the same function, columns and rows, as long as these are held."""
         return (id(self.function), *map(id, self.columns), id(self.numbers), id(self.rows), id(self.shares))
 
-    def weights(self, tape: Tape, clusters: Integers | None = None) -> ClusterWeights:
-        """Return weights that record on a tape, or are answered by it; `clusters` may number the rows' anew."""
-        return ClusterWeights(tape, self.clusters if clusters is None else clusters, self.row_shares)
+    def weights(self, tape: Tape) -> ClusterWeights:
+        """Return weights that record on a tape."""
+        return ClusterWeights(tape, self.clusters, self.row_shares)
 
     def _chosen(self, column: NDArray[Any]) -> NDArray[Any]:
         return column if self.rows is None else column[self.rows]
@@ -84,11 +84,10 @@ class Statistic:
 class Tape(Protocol):
     """Records the columns that a statistic sums, and answers with their sums; `exact` ones need no centre."""
 
-    width: int
     exact: bool
 
-    def sums(self, table: Floats, clusters: Integers) -> Floats:
-        """Return the weighted sums of the rows of a table."""
+    def sums(self, table: Floats, clusters: Integers | None) -> Floats:
+        """Return the weighted sums of the rows of a table; without clusters those that are known."""
         ...
 
 
@@ -99,28 +98,26 @@ class NeedsRows(Exception):
 class ClusterWeights:
     """Looks like an (items, resamples) array of weights, but is held by cluster.
 
-    Functions may take `columns @ weights` and `weights[rows]`; anything else needs the array itself.
+    Functions may take `columns @ weights` and `weights[rows]`; anything else needs the array itself. Without `clusters`
+    the tape knows all sums already, and it does not matter which rows they are of.
     """
 
     __array_ufunc__ = None  # so that `columns @ weights` comes here
     ndim = 2
     dtype = np.dtype(np.float64)
 
-    def __init__(self, tape: Tape, clusters: Integers, shares: Floats | None = None) -> None:
+    def __init__(self, tape: Tape, clusters: Integers | None = None, shares: Floats | None = None) -> None:
         self.exact = tape.exact
         self._tape = tape
         self._clusters = clusters
         self._shares = shares
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The number of items, and of resamples."""
-        return len(self._clusters), self._tape.width
-
     def __len__(self) -> int:
-        return len(self._clusters)
+        raise NeedsRows
 
     def __getitem__(self, rows: Any) -> ClusterWeights:
+        if self._clusters is None:
+            return self
         return ClusterWeights(self._tape, self._clusters[rows], None if self._shares is None else self._shares[rows])
 
     def __rmatmul__(self, columns: NDArray[Any]) -> Floats:
@@ -185,11 +182,11 @@ class _Tape:
         self.batch = batch
         self.recorded: list[list[int]] = []
         self.results: NDArray[np.floating] | None = None
-        self.width = 1
         self._next = 0
 
-    def sums(self, table: Floats, clusters: Integers) -> Floats:
-        if self.results is not None:
+    def sums(self, table: Floats, clusters: Integers | None) -> Floats:
+        if clusters is None:
+            assert self.results is not None
             places = self.recorded[self._next]
             self._next += 1
             return self.results[places].astype(np.float64)
@@ -198,8 +195,43 @@ class _Tape:
         self.recorded.append([self.batch.place(column) for column in by_cluster])
         return np.ones((len(table), 1))  # any defined value: only what is summed matters now
 
-    def replay(self, results: NDArray[np.floating]) -> None:
-        self.results, self.width = results, results.shape[1]
+    def replay(self, results: NDArray[np.floating]) -> ClusterWeights:
+        """Return weights that answer with these sums."""
+        self.results = results
+        return ClusterWeights(self)
+
+
+class _Batches:
+    """The batches of statistics over the same clusters."""
+
+    def __init__(self, clusters: int, precision: Precision) -> None:
+        self._clusters, self._precision = clusters, precision
+        self._by_clusters: dict[bytes | None, _Batch] = {}
+        self._last: tuple[Any, Integers, _Batch, Integers] | None = None
+
+    def __iter__(self) -> Iterator[_Batch]:
+        return iter(self._by_clusters.values())
+
+    def tape(self, statistic: Statistic) -> tuple[_Tape, ClusterWeights]:
+        """Return a tape in the batch of the statistic's clusters, and the weights to record with."""
+        rows, numbers = statistic.rows, statistic.numbers
+        # Statistics of the same rows follow each other: their clusters are looked at once.
+        if self._last is None or self._last[0] is not rows or self._last[1] is not numbers:
+            self._last = (rows, numbers, *self._batch(statistic.clusters))
+        _, _, batch, chosen = self._last
+        tape = _Tape(batch)
+        return tape, ClusterWeights(tape, chosen, statistic.row_shares)
+
+    def _batch(self, numbers: Integers) -> tuple[_Batch, Integers]:
+        """Return the batch of some clusters, and their numbers in it."""
+        inside = np.zeros(self._clusters, dtype=bool)
+        inside[numbers] = True
+        # A slice of most of the weights would only copy them.
+        if 2 * int(inside.sum()) > self._clusters:
+            return self._by_clusters.setdefault(None, _Batch(None, self._clusters, self._precision)), numbers
+        local = np.flatnonzero(inside)
+        batch = self._by_clusters.setdefault(local.tobytes(), _Batch(local, len(local), self._precision))
+        return batch, (np.cumsum(inside) - 1)[numbers]
 
 
 def evaluate(statistics: Sequence[Statistic], chunks: Chunks, precision: Precision = np.float32) -> list[Floats]:
@@ -230,13 +262,13 @@ def _wave(
     sums: tuple[int, Precision],
 ) -> int:
     """Evaluate as many statistics as fit into memory; return where the next wave starts."""
-    batches: dict[Any, _Batch] = {}
+    batches = _Batches(*sums)
     tapes: dict[int, _Tape] = {}
     row_wise: dict[int, list[Floats]] = {}
     number = start
     for number in range(start, len(statistics)):
         statistic = statistics[number]
-        tape, weights = _tape(statistic, batches, *sums)
+        tape, weights = batches.tape(statistic)
         try:
             if not takes_weights(statistic.function):
                 raise NeedsRows
@@ -245,18 +277,16 @@ def _wave(
             tapes[number] = tape
         except NeedsRows:
             row_wise[number] = []
-        if sum(batch.bytes for batch in batches.values()) > WAVE_BYTES:
+        if sum(batch.bytes for batch in batches) > WAVE_BYTES:
             break
     for chunk in chunks():
-        for batch in batches.values():
+        for batch in batches:
             batch.multiply(chunk)
         for place, parts in row_wise.items():
             parts.append(_row_wise(statistics[place], chunk))
-    results = {id(batch): batch.finish() for batch in batches.values()}
+    results = {id(batch): batch.finish() for batch in batches}
     for place, tape in tapes.items():
-        tape.replay(results[id(tape.batch)])
-        statistic = statistics[place]
-        weights = statistic.weights(tape)
+        statistic, weights = statistics[place], tape.replay(results[id(tape.batch)])
         values[place] = np.asarray(statistic.function(*statistic.arrays, weights=weights), dtype=np.float64)
     for place, parts in row_wise.items():
         values[place] = np.concatenate(parts)
@@ -266,24 +296,6 @@ def _wave(
 def _cluster_count(statistics: Sequence[Statistic]) -> int:
     numberings = {id(statistic.numbers): statistic.numbers for statistic in statistics}
     return max(int(numbers.max()) + 1 for numbers in numberings.values())
-
-
-def _tape(
-    statistic: Statistic, batches: dict[Any, _Batch], clusters: int, precision: Precision
-) -> tuple[_Tape, ClusterWeights]:
-    """Return a tape in the batch of the statistic's clusters, and the weights to record with."""
-    inside = np.zeros(clusters, dtype=bool)
-    numbers = statistic.clusters
-    inside[numbers] = True
-    # A slice of most of the weights would only copy them.
-    if 2 * int(inside.sum()) > clusters:
-        batch = batches.setdefault(None, _Batch(None, clusters, precision))
-    else:
-        local = np.flatnonzero(inside)
-        batch = batches.setdefault(local.tobytes(), _Batch(local, len(local), precision))
-        numbers = (np.cumsum(inside) - 1)[numbers]
-    tape = _Tape(batch)
-    return tape, statistic.weights(tape, numbers)
 
 
 @lru_cache(maxsize=1024)

@@ -38,11 +38,12 @@ def separations(
     tested = (sizes >= FEWEST_UNITS) & (sizes < len(values))
     if tested.sum() < 2:
         return []
-    observed = _distances(values, numbers, sizes)
+    moments = float(values.sum()), float(values.std())  # those of every order of the values
+    observed = _distances(values, moments, numbers, sizes)
     rng = np.random.default_rng([seed, len(values)])
     exceeding = np.zeros(len(names), dtype=np.int64)
     for _ in range(permutations):
-        largest = np.abs(_distances(rng.permutation(values), numbers, sizes)[tested]).max()
+        largest = np.abs(_distances(rng.permutation(values), moments, numbers, sizes)[tested]).max()
         # 1e-9: equal distances that were summed in another order count as equally large.
         exceeding += largest >= np.abs(observed) - 1e-9
     sums = np.bincount(numbers, values, minlength=len(names))
@@ -57,10 +58,12 @@ def separations(
     return sorted(rows, key=lambda row: row.mean)
 
 
-def _distances(values: Floats, numbers: Integers, sizes: Integers) -> Floats:
-    """Return each group's mean less that of the rest, in units of its standard error (0 where all values are equal)."""
-    total, n = float(values.sum()), len(values)
-    spread = float(values.std())
+def _distances(values: Floats, moments: tuple[float, float], numbers: Integers, sizes: Integers) -> Floats:
+    """Return each group's mean less that of the rest, in units of its standard error (0 where all values are equal).
+
+    `moments` are the sum and the standard deviation of the values.
+    """
+    (total, spread), n = moments, len(values)
     if spread < 1e-12:
         return np.zeros(len(sizes))
     sums = np.bincount(numbers, values, minlength=len(sizes))

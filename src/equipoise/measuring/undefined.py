@@ -1,0 +1,37 @@
+"""Notes of a run on metrics that have no value for some of its items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..records import parse_group
+
+UNDEFINED = ("is undefined for", "are not defined for")
+"""How the notes on metrics without a value say so."""
+
+
+def is_on_undefined(note: str) -> bool:
+    """Return whether a note of a run is on metrics that have no value for some of its items."""
+    return any(words in note for words in UNDEFINED)
+
+
+def undefined_notes(undefined: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Yield a sentence for each metric that is undefined for some group, and one for all that miss occupations."""
+    missing: dict[int, list[str]] = {}
+    for metric, groups in undefined.items():
+        occupations = {parse_group(label).get("occupation", "") for label in groups} - {""}
+        others = {label: reason for label, reason in groups.items() if "occupation" not in parse_group(label)}
+        if occupations:
+            missing.setdefault(len(occupations), []).append(metric)
+        if others:
+            label, reason = next(iter(others.items()))
+            first, rest = ("all items", "") if label == "all" else (label, " other"), len(others) - 1
+            more = f" and for {rest}{first[1]} group{'s' if rest != 1 else ''}" if rest else ""
+            yield f"{metric} {UNDEFINED[0]} {first[0]}{more} ({reason})"
+    if missing:
+        counts = [
+            f"{', '.join(metrics)} ({count} occupation{'s' if count != 1 else ''})"
+            for count, metrics in missing.items()
+        ]
+        why = f"these metrics {UNDEFINED[1]} some occupations, because items to compare are missing"
+        yield f"{why}: {'; '.join(counts)}"
