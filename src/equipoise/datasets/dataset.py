@@ -6,17 +6,22 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import permutations
 from json.encoder import encode_basestring
 from typing import TypeVar
 
+from ..cores import aside
 from ..records import DatasetError, Example
 from ..records.json_texts import ObjectTexts
 from . import occupations
 
 Item = TypeVar("Item")
+
+LARGE = 50_000
+"""Examples from which hashing takes longer than copying a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,19 @@ class Dataset:
         kept = {names[i * len(names) // limit] for i in range(limit)}
         chosen = [example for example, unit in zip(self.examples, units, strict=True) if unit in kept]
         return replace(self, examples=tuple(chosen))
+
+
+@contextmanager
+def hashed_aside(datasets: Sequence[Dataset]) -> Iterator[None]:
+    """Hash large datasets in a copy of this process, while this one does what is within."""
+    large = [dataset for dataset in datasets if len(dataset.examples) >= LARGE]
+    if not large:
+        yield
+        return
+    with aside(lambda: [dataset.sha256 for dataset in large]) as hashes:
+        yield
+        for dataset, known in zip(large, hashes(), strict=True):
+            vars(dataset)["sha256"] = known
 
 
 _plain = lru_cache(maxsize=64, typed=True)(json.dumps)

@@ -90,10 +90,12 @@ def marked_slot(index: int) -> str:
 
 def marked_names(example: Example) -> dict[int, str]:
     """Return the candidates whose sentence gives them a marker, each as it is named with it."""
-    slots = example.slots
-    return {index: slots[slot] for index, slot in _marked_slots(len(example.candidates)) if slots.get(slot)}
+    candidates, slots = _marked_slots(len(example.candidates)), example.slots
+    if candidates.keys().isdisjoint(slots):  # as in most datasets
+        return {}
+    return {index: slots[slot] for slot, index in candidates.items() if slots.get(slot)}
 
 
 @lru_cache
-def _marked_slots(count: int) -> tuple[tuple[int, str], ...]:
-    return tuple((index, marked_slot(index)) for index in range(count))
+def _marked_slots(count: int) -> dict[str, int]:
+    return {marked_slot(index): index for index in range(count)}

@@ -254,6 +254,8 @@ def _escape(text: str, marks: str) -> str:
 
 
 def _unescape(text: str) -> str:
+    if "%" not in text:
+        return text
     for mark, escape in reversed(_ESCAPES.items()):
         text = text.replace(escape, mark)
     return text

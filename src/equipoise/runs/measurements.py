@@ -141,7 +141,8 @@ def read_measurements(file: IO[bytes]) -> pd.DataFrame:
         raise ValueError("a value is not a number")
     for group in frame["group"].drop_duplicates():
         parse_group(original(group))
-    texts = {name: frame[name].map(original) for name in ("metric", "model", "dataset", "task", "group", "method")}
+    names = ("metric", "model", "dataset", "task", "group", "method")
+    texts = {name: frame[name].map(original) for name in names if frame[name].str.startswith("'").any()}
     return frame.assign(**texts, **numbers, n=frame["n"].astype(int))
 
 

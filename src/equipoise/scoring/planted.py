@@ -135,11 +135,11 @@ class PlantedEngine(EngineDefaults):
         if example.good is not None and self.first[example.set_id] == example.id:
             logits[example.good] += self.favour
         if self.noise:
-            drawn = (prompt.context, prompt.continuations, *([self.seed] if self.seed else []))
-            logits[0] += self.noise * normal(repr(drawn))
+            asked = prompt.context, prompt.continuations
+            logits[0] += self.noise * normal(repr((*asked, self.seed) if self.seed else asked))
         if self.sentence and example.gold is not None:
             logits[example.gold] += self.sentence * self._normal(example.cluster_id)
-        if example.groups.get("gender") == "male":
+        if self.male != 1.0 and example.groups.get("gender") == "male":
             logits = [self.male * logit for logit in logits]
         return logits
 

@@ -7,7 +7,6 @@ checksum; it is removed when the store is next opened, and its batch is scored a
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import zlib
@@ -19,6 +18,7 @@ from typing import IO, Any, Self
 
 from filelock import BaseFileLock
 
+from ..garbage import existing_kept, uncollected
 from ..records import EquipoiseError, Prompt, RunError, Score, ScoreLimits
 from .engine import Engine, identity_key
 from .line_file import appended, damage_note, hold, lines_of, read_lines
@@ -113,18 +113,20 @@ class ScoreStore:
         done = len(names) - sum(len(batch) for batch in missing)
         if progress:
             progress(done, len(names))
-        for scores in engine.score([questions[i] for i in batch] for batch in missing):
-            self._append(scores)
-            done += len(scores)
-            if progress:
-                progress(done, len(names))
+        with existing_kept():
+            for scores in engine.score([questions[i] for i in batch] for batch in missing):
+                self._append(scores)
+                done += len(scores)
+                if progress:
+                    progress(done, len(names))
         return [self._scores[key] for key in keys]
 
     def _append(self, scores: Iterable[Score]) -> None:
         if self._file is None:
             raise RunError("the score store is closed")
         scores = list(scores)
-        payload = json.dumps([_row(score) for score in scores], separators=(",", ":")).encode()
+        rows = [_row(score) for score in scores]
+        payload = json.dumps(rows, separators=(",", ":"), check_circular=False).encode()
         self._file.write(b"%08x %s\n" % (zlib.crc32(payload), payload))
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -132,14 +134,8 @@ class ScoreStore:
 
     def _read(self) -> None:
         """Read the intact lines; damaged ones are removed from the file, and a note says so."""
-        # A million scores are many objects, none of them garbage: looking for some would double the time.
-        collects = gc.isenabled()
-        gc.disable()
-        try:
+        with uncollected():
             removed = read_lines(self.path, self._accept)
-        finally:
-            if collects:
-                gc.enable()
         if removed:
             kept = f"{len(self._scores):,} scores are intact and kept; what is missing is scored again"
             self.notes.append(damage_note(self.path, removed, kept))

@@ -89,8 +89,7 @@ class NextWord:
         answers = [(p, s) for p, s in zip(prompts, scores, strict=True) if p.variant != BASELINE]
         asked = [examples_by_id[prompt.example_id] for prompt, _ in answers]
         sizes = [len(example.candidates) for example in asked]
-        values = [score.logprobs for _, score in answers]
-        logprobs = np.array([row[:k] for row, k in zip(values, sizes, strict=True)])
+        logprobs, with_marker = _logprobs(asked, [score.logprobs for _, score in answers])
         preferences = None
         if self.token_aggregate == "mean":
             tokens = [score.token_logprobs[:k] for (_, score), k in zip(answers, sizes, strict=True)]
@@ -99,7 +98,6 @@ class NextWord:
             _check_exact([score for prompt, score in zip(prompts, scores, strict=True) if prompt.variant == BASELINE])
             baseline = {p.example_id: s.logprobs for p, s in zip(prompts, scores, strict=True) if p.variant == BASELINE}
             preferences = logprobs - np.array([baseline[e.id][:k] for e, k in zip(asked, sizes, strict=True)])
-        with_marker = _logprobs_with_marker(asked, logprobs, values)
         return gather(
             examples,
             answers,
@@ -118,7 +116,8 @@ def _named(candidates: tuple[str, ...], quote: str) -> tuple[str, ...]:
 
 def marked_forms(example: Example) -> dict[int, str]:
     """Return how each candidate continues the question with the marker its sentence gives it, by the candidate."""
-    return {index: f"{space_before(name)}{name}" for index, name in marked_names(example).items()}
+    names = marked_names(example)
+    return {index: f"{space_before(name)}{name}" for index, name in names.items()} if names else {}
 
 
 def _check_exact(scores: Sequence[Score]) -> None:
@@ -144,17 +143,17 @@ def _limits(examples: Sequence[Example], scores: Sequence[Score], k: int, *, mar
     return outcome_limits(scores, k, alone, either)
 
 
-def _logprobs_with_marker(
-    examples: Sequence[Example], logprobs: Floats, values: Sequence[tuple[float, ...]]
-) -> Floats | None:
-    """Return the log-probability of naming each candidate, with its marker or without; None if there are no markers.
+def _logprobs(examples: Sequence[Example], values: Sequence[tuple[float, ...]]) -> tuple[Floats, Floats | None]:
+    """Return the log-probability of each candidate, and that of naming it with its marker or without.
 
     `values` are the log-probabilities of each example's continuations: those with a marker come after the candidates.
+    The second table is None where there are no markers.
     """
+    logprobs: Floats = np.array([row[: len(example.candidates)] for row, example in zip(values, examples, strict=True)])
     names = [marked_names(example) for example in examples]
     if not any(names):
-        return None
-    total: Floats = logprobs.copy()
+        return logprobs, None
+    total = logprobs.copy()
     rows: list[int] = []
     places: list[int] = []
     further: list[float] = []
@@ -164,4 +163,4 @@ def _logprobs_with_marker(
         further += continued[len(example.candidates) :]
     # "nurse" and "young nurse" exclude each other as the next words: their probabilities add up.
     total[rows, places] = np.logaddexp(total[rows, places], further)
-    return np.minimum(total, 0.0)
+    return logprobs, np.minimum(total, 0.0)

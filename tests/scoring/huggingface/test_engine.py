@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +15,7 @@ from tiny import LLAMA, make_engine, make_model, make_tokenizer
 from equipoise.options import EngineOptions
 from equipoise.records import Example, ModelError, Prompt
 from equipoise.scoring.huggingface import engine as module
-from equipoise.scoring.huggingface.engine import HuggingFaceEngine, _existing_objects_kept
+from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.huggingface.model import config_sha256
 from equipoise.scoring.huggingface.schedule import Batch
 from equipoise.scoring.opening import open_engine
@@ -88,13 +87,6 @@ def test_what_is_recorded_does_not_depend_on_free_memory(folder: Path, monkeypat
         scores = list(engine.score([[PROMPT]]))
         records.append((engine.identity, engine.description, engine.notes, engine.batches([PROMPT] * 999), scores))
     assert records[0] == records[1]
-
-
-def test_existing_objects_are_left_alone_until_the_end() -> None:
-    before = gc.get_freeze_count()
-    with _existing_objects_kept():
-        assert gc.get_freeze_count() > before
-    assert gc.get_freeze_count() == 0
 
 
 def test_what_an_engine_says_of_its_model() -> None:

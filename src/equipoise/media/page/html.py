@@ -70,6 +70,7 @@ def page(
     `cases` packs the cases of a run. With `at_once` they and the sections are made on all cores. `left_out` is printed
     on paper only: what is not there, and where it is.
     """
+    _macros()  # read before the work is shared out, once for all cores
     # The cases come first: they take longest.
     makers: list[Callable[[], Any]] = [cases or str, *(partial(_drawn, section) for section in sections)]
     packed, *made = cores.shared_out(_made, makers) if at_once else map(_made, makers)
@@ -131,8 +132,12 @@ def draw(shown: Shown | Section, level: int = 3) -> Markup:
 
 def _body(section: Section, level: int) -> Markup:
     """Return all of a section but its title."""
-    macros: Any = _environment().get_template("shown.html").module
-    return Markup(macros.body_of(section, level))
+    return Markup(_macros().body_of(section, level))
+
+
+def _macros() -> Any:
+    """Return what draws the things that a section shows."""
+    return _environment().get_template("shown.html").module
 
 
 @cache

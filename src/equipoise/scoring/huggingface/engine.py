@@ -5,10 +5,8 @@ Batches are tokenised and packed by a thread while the device works.
 
 from __future__ import annotations
 
-import gc
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any
 
@@ -42,19 +40,6 @@ COMPILE_EXTRA = 1_000_000_000
 
 POOL_PROMPTS = 8192
 """Number of prompts from which several processes plan for a GPU."""
-
-
-@contextmanager
-def _existing_objects_kept() -> Iterator[None]:
-    """Keep Python's garbage collector from looking at objects that exist now; at the end it looks at all again.
-
-    Hundreds of thousands of scores make it look at every prompt again and again: a seventh of the time on a GPU.
-    """
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 class HuggingFaceEngine(EngineDefaults):
@@ -171,7 +156,7 @@ class HuggingFaceEngine(EngineDefaults):
         return self._encoder.token_texts(prompts)
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
-        with self._passes.in_use(), _existing_objects_kept():
+        with self._passes.in_use():
             if self._mode is None:
                 self._choose_mode()
             batches = iter(batches)
