@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from shared.models import tiny_folder
 from shared.options import parsed
 from shared.scoring import prompts_of, scores_of
@@ -30,8 +31,9 @@ from equipoise.records import Measurement, Prompt, RunKey, Score
 from equipoise.scoring.engine import identity_key
 from equipoise.scoring.huggingface.head import head_at
 from equipoise.scoring.huggingface.model import vocabulary_sums
-from equipoise.scoring.huggingface.passes import Answer
+from equipoise.scoring.huggingface.schedule import Batch
 from equipoise.scoring.opening import open_engine
+from equipoise.scoring.packing.rules import planned
 from equipoise.tasks import open_task
 
 SHOWN = ("accuracy", "perplexity", "ucerf", "ucerf_signed", "fp", "eo_sum", "accuracy_gap", "desirability_gap")
@@ -40,25 +42,25 @@ SHOWN = ("accuracy", "perplexity", "ucerf", "ucerf_signed", "fp", "eo_sum", "acc
 @torch.inference_mode()
 def plain_scores(engine: Any, prompts: Iterable[Prompt]) -> list[Score]:
     """Return the scores from one plain pass for each candidate, without packing, padding or batches."""
-    identity, scores = identity_key(engine), []
+    prompts = list(prompts)
+    questions = engine._encoder.questions(prompts)
+    batch = Batch(prompts, planned(questions, "padded", row_tokens=0))
     with engine._passes.in_use():
-        for prompt in prompts:
-            (question,) = engine._encoder.questions([prompt])
-            pairs = list(zip(question.sequences, question.starts, strict=True))
-            answers = [_plain_answer(engine, sequence, start) for sequence, start in pairs]
-            firsts = [sequence[start] for sequence, start in pairs]
-            scores.append(engine._score(prompt.key(identity), question.flags, question.nested, answers, firsts))
+        sequences = [pair for question in questions for pair in zip(question.sequences, question.starts, strict=True)]
+        batch.values = np.concatenate([_plain_values(engine, *pair) for pair in sequences])
+    scores: list[Score] = engine._scored(batch, identity_key(engine))
     return scores
 
 
-def _plain_answer(engine: Any, sequence: tuple[int, ...], start: int) -> Answer:
+def _plain_values(engine: Any, sequence: tuple[int, ...], start: int) -> NDArray[np.float64]:
+    """Return the log-probability of each token from the start on, and the sums over the vocabulary there."""
     ids = torch.tensor([sequence[:-1]], device=engine.device)
     places = torch.arange(start - 1, len(sequence) - 1, device=engine.device)
     with head_at(engine._model.get_output_embeddings(), places):
         logits = engine._model(input_ids=ids, use_cache=False).logits[0].float()
     targets = torch.tensor(sequence[start:], device=engine.device)
-    values = torch.log_softmax(logits, dim=-1).gather(1, targets[:, None])[:, 0]
-    return Answer(tuple(values.tolist()), vocabulary_sums(logits[:1])[0].tolist())
+    values = torch.log_softmax(logits, dim=-1).gather(1, targets[:, None])
+    return torch.cat([values, vocabulary_sums(logits)], dim=1).double().cpu().numpy()
 
 
 def main() -> None:

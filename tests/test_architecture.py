@@ -33,7 +33,7 @@ ROWS = (
     ("datasets", "tasks", "scoring", "metrics", "stats"),
     ("options",),
     ("catalog", "cache", "progress", "uncertainty"),
-    ("records", "files", "cores", "interruption", "serving"),
+    ("records", "files", "cores", "garbage", "interruption", "serving"),
 )
 """Top to bottom: a module imports rows below its own, and its own package, and nothing else of ours."""
 

@@ -169,3 +169,42 @@ def test_a_machine_that_does_not_say_which_cores_may_be_used_has_all(monkeypatch
     for count, there in ((7, 7), (1, 1), (None, 1)):
         monkeypatch.setattr(os, "cpu_count", lambda count=count: count)
         assert cores.there() == there
+
+
+def test_something_is_computed_aside_and_waited_for(count: int) -> None:
+    with cores.aside(os.getpid) as process:
+        assert (process() == os.getpid()) == (count == 1)
+
+
+def test_what_is_computed_aside_is_ended_with_its_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    several(monkeypatch)
+    copies, fork = [], os.fork
+
+    def forked() -> int:
+        copies.append(fork())
+        return copies[-1]
+
+    monkeypatch.setattr(os, "fork", forked)
+    with pytest.raises(KeyboardInterrupt), cores.aside(signal.pause):
+        raise KeyboardInterrupt
+    (copy,) = copies
+    with pytest.raises(ProcessLookupError):
+        os.kill(copy, 0)
+
+
+def test_what_a_killed_copy_was_to_compute_aside_is_computed_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    several(monkeypatch)
+    parent = os.getpid()
+
+    def killed() -> str:
+        if os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "here"
+
+    with cores.aside(killed) as result:
+        assert result() == "here"
+
+
+def test_an_error_aside_is_raised_where_it_is_waited_for(count: int) -> None:
+    with pytest.raises(ZeroDivisionError), cores.aside(lambda: 1 / 0) as result:
+        result()

@@ -15,6 +15,7 @@ from left_behind import dead_process, made
 from equipoise import files
 from equipoise.files import (
     StrangeFile,
+    at_home,
     current,
     end_interrupted,
     file_sha256,
@@ -41,6 +42,13 @@ from equipoise.runs.folder import RunFolder
 
 SETTINGS = {"level": 0.95, "resamples": 2, "seed": 0}
 MANIFEST = RunManifest("m", {"weights": "w"}, {}, {}, SETTINGS, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00")
+
+
+def test_a_path_begins_at_the_home_of_a_user_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/mine")
+    assert at_home("~/models") == Path("/mine/models") and at_home(Path("~")) == Path("/mine")
+    for path in ("~nobody of that name/models", "a/~", "/data"):
+        assert at_home(path) == Path(path)
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

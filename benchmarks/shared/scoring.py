@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.datasets import Dataset
+from equipoise.garbage import existing_kept
 from equipoise.records import Prompt, Score
 from equipoise.scoring.packing.prefix_tree import Sequences, shared_prefixes
 from equipoise.tasks import Task, open_task
@@ -23,9 +24,10 @@ def scores_of(engine: Any, prompts: Sequence[Prompt]) -> list[Score]:
     """Return the scores of all prompts, in their order; planning is part of the work."""
     scores: list[Any] = [None] * len(prompts)
     order = engine.batches(prompts)
-    for places, batch in zip(order, engine.score([prompts[i] for i in part] for part in order), strict=True):
-        for place, score in zip(places, batch, strict=True):
-            scores[place] = score
+    with existing_kept():  # as a run's store does
+        for places, batch in zip(order, engine.score([prompts[i] for i in part] for part in order), strict=True):
+            for place, score in zip(places, batch, strict=True):
+                scores[place] = score
     return scores
 
 

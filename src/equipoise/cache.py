@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from .files import is_running, remove_abandoned
+from .files import at_home, is_running, remove_abandoned
 
 WORK = ".part-"
 """How the name of a work folder begins: files are made in it, and moved to their place when they are whole."""
@@ -29,7 +29,7 @@ def cache_folder() -> Path:
     """Return `EQUIPOISE_CACHE`, else `equipoise` in the user's cache folder."""
     named = os.environ.get("EQUIPOISE_CACHE")
     if named:
-        return Path(named).expanduser()
+        return at_home(named)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "equipoise"
 
 

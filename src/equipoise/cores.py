@@ -9,9 +9,9 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -58,31 +58,54 @@ def shared_out(function: Callable[[Part], Result], parts: Sequence[Part]) -> lis
     ended for want of memory, or the function raised an error. Where a process cannot be copied, all is computed here.
     """
     copies = min(wanted(), len(parts)) - 1
-    if (
-        copies < 1
-        or len(parts) > MOST_PARTS
-        or sys.platform != "linux"
-        or threading.current_thread() is not threading.main_thread()
-    ):
+    if copies < 1 or len(parts) > MOST_PARTS or not _is_copied():
         return [function(part) for part in parts]
     # Several copies with several threads each would wait for each other.
-    with one_thread(), ExitStack() as opened:
+    with one_thread(), _copies(function, parts, copies) as (numbers, answers):
+        results = {number: function(parts[number]) for number in numbers}
+        results.update(answers)
+    return [results[number] if number in results else function(part) for number, part in enumerate(parts)]
+
+
+@contextmanager
+def aside(function: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
+    """Compute something in a copy of this process while this one does something else; the callable waits for it.
+
+    The copy is ended with the context. What it does not answer is computed here, as by `shared_out`.
+    """
+    if wanted() < 2 or not _is_copied():
+        yield function
+        return
+    with _copies(lambda _: function(), [None], 1) as (_, answers):
+
+        def result() -> Result:
+            answered = dict(answers)
+            return answered[0] if answered else function()
+
+        yield result
+
+
+def _is_copied() -> bool:
+    """Return whether this process may be copied here: the thread that asks is the only one in a copy."""
+    return sys.platform == "linux" and threading.current_thread() is threading.main_thread()
+
+
+@contextmanager
+def _copies(
+    function: Callable[[Part], Result], parts: Sequence[Part], count: int
+) -> Iterator[tuple[Iterator[int], Iterator[tuple[int, Result]]]]:
+    """Start copies of this process that compute parts; give the numbers that are left, and what the copies answer."""
+    with ExitStack() as opened:
         reading, writing = os.pipe()
         opened.callback(os.close, reading)
         os.write(writing, b"".join(number.to_bytes(2, "big") for number in range(len(parts))))
         os.close(writing)
         children: dict[int, BinaryIO] = {}
         opened.callback(_end, children)
-        for _ in range(copies):
+        for _ in range(count):
             answers = opened.enter_context(os.fdopen(os.memfd_create("answers"), "w+b"))
             children[_copied(function, parts, reading, answers)] = answers
-        results = {number: function(parts[number]) for number in _numbers(reading)}
-        while children:
-            child, answered = children.popitem()
-            os.waitpid(child, 0)
-            answered.seek(0)
-            results.update(_received(answered))
-    return [results[number] if number in results else function(part) for number, part in enumerate(parts)]
+        yield _numbers(reading), _answers(children)
 
 
 def _copied(function: Callable[[Part], Result], parts: Sequence[Part], reading: int, answers: BinaryIO) -> int:
@@ -106,6 +129,15 @@ def _numbers(reading: int) -> Iterator[int]:
     """Yield the numbers of parts that no process has begun; each is read once."""
     while taken := os.read(reading, 2):
         yield int.from_bytes(taken, "big")
+
+
+def _answers(children: dict[int, BinaryIO]) -> Iterator[tuple[int, Any]]:
+    """Yield what the copies have computed, as soon as each has ended."""
+    while children:
+        child, answered = children.popitem()
+        os.waitpid(child, 0)
+        answered.seek(0)
+        yield from _received(answered)
 
 
 def _received(answers: BinaryIO) -> Iterator[tuple[int, Result]]:

@@ -17,6 +17,7 @@ from . import cores
 from .cache import cache_folder
 from .datasets import CARDS
 from .datasets.downloads import find_dataset_folder
+from .files import at_home
 from .records import DatasetError, EquipoiseError
 from .scoring.opening import locate_model
 
@@ -148,7 +149,7 @@ def _model(spec: str) -> Iterator[Check]:
 
 def _datasets() -> Iterator[Check]:
     folder = os.environ.get("EQUIPOISE_DATA")
-    if folder and not Path(folder).expanduser().is_dir():
+    if folder and not at_home(folder).is_dir():
         yield Check("EQUIPOISE_DATA", "problem", f"{folder} is not a folder", "set it to the folder with the datasets")
     missing = []
     for card in CARDS.values():

@@ -32,6 +32,11 @@ class StrangeFile(OSError):
     """A link, a special file or a name that may lead out of a folder; nothing was read, written or removed there."""
 
 
+def at_home(path: str | Path) -> Path:
+    """Return a path with `~` as the home folder of a user; as it is where that user does not exist."""
+    return Path(os.path.expanduser(path))
+
+
 def plain_file(folder: Path, name: str) -> Path:
     """Return the place of a file in a folder, which need not exist; StrangeFile where it is anything but a file there.
 

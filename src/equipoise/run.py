@@ -16,9 +16,8 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset
-from .datasets.dataset import union
+from .datasets.dataset import hashed_aside, union
 from .datasets.exposure import exposure_notes
-from .measuring.cells import check_groups
 from .measuring.first_results import first_results
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
@@ -76,11 +75,10 @@ def audit(
     settings, report = Settings(**choices), shown(progress)
     tasks, plan = open_tasks(task, settings.task), settings.plan
     datasets = settings.datasets(data, tasks)
-    for dataset in datasets:
-        check_groups(dataset.examples, settings.by)
     asked_until = settings.goals(datasets, tasks)
     report("loading the model", 0, 1)
-    engine = open_engine(model, settings.engine)
+    with hashed_aside(datasets):
+        engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
     tasks, fitted = fitting(task, tasks, engine, settings)
     names = [dataset.label for dataset in datasets], [t.name for t in tasks], settings.asked

@@ -10,6 +10,7 @@ from typing import Any, Self
 from .catalog import find, names
 from .datasets import CONTROL, Dataset, open_dataset, open_datasets
 from .datasets.conditions import conditions
+from .measuring.cells import check_groups
 from .measuring.goals import Goal, goals
 from .measuring.measure import Plan
 from .metrics import METRICS
@@ -91,7 +92,7 @@ class Settings(AuditOptions):
         return goals(parts, self.requirements, self.plan, earlier)
 
     def datasets(self, data: Any, tasks: Sequence[Task]) -> list[Dataset]:
-        """Return the datasets that were asked for.
+        """Return the datasets that were asked for; a group that they do not have and results are asked by is an error.
 
         Of the default, the control is left out where an option changes what is asked or compared, or where a task asks
         for the pronoun itself.
@@ -103,7 +104,10 @@ class Settings(AuditOptions):
             plain = all(_label(getattr(self, name)) == _label(SETTINGS[name].default) for name in names)
             if not plain or any(task.name.startswith(("cloze", "sentence")) for task in tasks):
                 data = [entry for entry in data if entry != CONTROL]
-        return open_datasets(data, self.dataset)
+        datasets = open_datasets(data, self.dataset)
+        for dataset in datasets:
+            check_groups(dataset.examples, self.by)
+        return datasets
 
     @property
     def dataset(self) -> DatasetOptions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from types import SimpleNamespace
 from typing import Any
 
@@ -291,7 +292,7 @@ def test_a_dataset_is_cleaned_by_the_criteria_of_the_survey(cleaned: Any, tmp_pa
     assert out.splitlines() == [
         "7 sentences in, 2 pairs out (incoherent 3)",
         f"4 sentences are in {tmp_path / 'dataset' / 'mine.csv'}; audit a model with them:",
-        f"  equipoise audit --data {tmp_path / 'dataset' / 'mine.csv'} --columns text=sample",
+        f"  equipoise audit --data {quote(str(tmp_path / 'dataset' / 'mine.csv'))} --columns text=sample",
     ]
     assert errors == ""
     log = BuildFolder(tmp_path).steps()["clean"]
@@ -347,7 +348,7 @@ def test_sets_of_any_pronouns_are_audited_by_the_marker_where_they_have_one(
     )
     out, errors = said("build", "clean", tmp_path)
     assert out.splitlines()[0] == "7 sentences in, 2 sets out (incoherent 3)"
-    assert out.splitlines()[2] == f"  equipoise audit --data {tmp_path / 'dataset' / 'mine.csv'}{columns}"
+    assert out.splitlines()[2] == f"  equipoise audit --data {quote(str(tmp_path / 'dataset' / 'mine.csv'))}{columns}"
     assert errors == "note: 1 sentences are not settled (left out): a\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -53,7 +54,7 @@ def test_every_option_is_handed_on(made: Any, tmp_path: Path) -> None:
     plan = Plan(**OPTIONS, answerable=11, unanswerable=5, checkpoint_every=6)
     expected = {"data": "mine.csv", "out": tmp_path, "plan": plan, "markers": False, "device": "cpu"}
     assert made == [(("smollm2",), expected)]
-    audit = f"`equipoise audit {tmp_path}` audits the result"
+    audit = f"`equipoise audit {quote(str(tmp_path))}` audits the result"
     assert out.splitlines() == [
         "what",
         "before and after",

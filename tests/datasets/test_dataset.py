@@ -15,6 +15,7 @@ from equipoise.datasets.dataset import (
     Fault,
     count_by,
     gender_groups,
+    hashed_aside,
     in_file_order,
     nested_candidates,
     odd_letters,
@@ -35,6 +36,18 @@ def test_a_limit_keeps_whole_clusters_spread_over_the_file() -> None:
     assert BUILTIN.limited(None) is BUILTIN.limited(10**6) is BUILTIN
     with pytest.raises(DatasetError, match="limit must be at least 1, not 0"):
         BUILTIN.limited(0)
+
+
+def test_large_datasets_are_hashed_aside_and_small_ones_when_they_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = BUILTIN.limited(3)
+    large, small = replace(few, name="large"), replace(BUILTIN.limited(2), name="small")
+    monkeypatch.setattr("equipoise.datasets.dataset.LARGE", len(large.examples))
+    with hashed_aside([large, small]):
+        assert "sha256" not in vars(large)
+    assert vars(large)["sha256"] == few.sha256 and "sha256" not in vars(small)
+    with hashed_aside([small]):
+        pass
+    assert "sha256" not in vars(small)
 
 
 def test_an_example_is_left_out_with_its_set() -> None:

@@ -12,6 +12,7 @@ from equipoise.records import (
     DatasetError,
     Example,
     SentencePair,
+    marked_names,
     marked_slot,
 )
 
@@ -76,6 +77,13 @@ def test_the_sides_of_a_pair_are_named_in_order() -> None:
     pair = SentencePair("The ", ("man left.", "woman left."), ("male", "female"))
     assert pair.label == "male|female" and example(pair=pair).pair is pair
     assert marked_slot(3) == "marked:3"
+
+
+def test_the_candidates_that_have_a_marker_are_named_in_their_order() -> None:
+    assert marked_names(example()) == marked_names(example(slots={"pronoun": "he"})) == {}
+    slots = {"marked:1": "young clerk", "pronoun": "he", "marked:0": "old baker", "marked:2": "nobody"}
+    assert list(marked_names(example(slots=slots)).items()) == [(0, "old baker"), (1, "young clerk")]
+    assert marked_names(example(slots={**slots, "marked:0": ""})) == {1: "young clerk"}
 
 
 def test_candidates_are_told_apart_by_their_letters_in_lower_case() -> None:

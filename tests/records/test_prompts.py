@@ -114,6 +114,18 @@ def test_the_key_of_nested_continuations_says_so() -> None:
     assert key(" police", " officer") == hashed("engine", "Say", [" police", " officer"])
 
 
+def test_a_key_is_remembered_for_one_identity_and_is_no_part_of_the_prompt() -> None:
+    asked, other = (Prompt("a", "t", "", "Say", (" a",)) for _ in range(2))
+    first, second = asked.key("first"), asked.key("second")
+    assert first != second and asked.key("second") is asked.key("second")
+    assert asked.key("first") == first == other.key("first") and other.key("") == Prompt(
+        "b", "", "", "Say", (" a",)
+    ).key("")
+    assert asked == other and hash(asked) == hash(other) and "first" not in repr(asked)
+    changed = dataclasses.replace(asked, context="Tell")
+    assert changed.key("first") == Prompt("a", "t", "", "Tell", (" a",)).key("first") != first
+
+
 def test_an_empty_text_is_a_context() -> None:
     assert Prompt("a", "t", "", "", (" a",)).context == ""
 

@@ -187,6 +187,11 @@ def test_who_is_named_first() -> None:
     assert first("The pilot slept.", "baker", "pilot") == -1
     assert first("The police officer slept.", "police", "police officer") == -1
     assert first("C. saw the pilot and the baker.", "baker", "pilot", "C.") == 1
+    assert first("The bakery's pilot saw the baker.", "baker", "pilot") == 1, "a part of a word comes first"
+    assert first("A non-baker, a baker_2 and (the pilot).", "baker", "pilot") == 0
+    assert first("Baker and pilot", "pilot", "baker") == first("the baker; pilot", "Pilot", "BAKER") == 1
+    assert first("Der Bäcker sah den Pilot.", "pilot", "bäcker") == 1
+    assert first("Der Bäckerin sah den Pilot.", "pilot", "bäcker") == -1
     assert first("baker, pilot", "baker", "pilot") == 0
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..catalog import find, names
+from ..files import at_home
 from ..options import DatasetOptions
 from ..records import DatasetError, EquipoiseError
 from .bbq import is_bbq, load_bbq
@@ -223,7 +224,7 @@ def _open(text: str, options: DatasetOptions) -> Dataset:
         if options.columns and text != IDENTITY:
             raise DatasetError(f"{name} is not a table: columns can be named for a CSV, TSV, JSON or Parquet file only")
         return IN_PARTS[name](options, part) if in_part else find(text, DATASETS, kind="dataset")(options)
-    path = Path(text).expanduser()
+    path = at_home(text)
     if path.exists():
         return _open_path(path, options)
     if text.count(" ") > 2:

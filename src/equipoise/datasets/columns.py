@@ -168,11 +168,17 @@ def as_text(name: str, value: Any) -> str:
         raise DatasetError(f"{name} {value!r} is not text")
     if "\0" in value:
         raise DatasetError(f"{name} has a NUL character, which is not text")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise DatasetError(f"{name} has half of a surrogate pair, which is not a character") from None
+    if not value.isascii() and not _is_unicode(value):
+        raise DatasetError(f"{name} has half of a surrogate pair, which is not a character")
     return value.strip()
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def as_label(name: str, value: Any) -> str:

@@ -6,17 +6,22 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import permutations
 from json.encoder import encode_basestring
 from typing import TypeVar
 
+from ..cores import aside
 from ..records import DatasetError, Example
-from ..records.json_texts import Quoted, object_text
+from ..records.json_texts import ObjectTexts
 from . import occupations
 
 Item = TypeVar("Item")
+
+LARGE = 50_000
+"""Examples from which hashing takes longer than copying a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +69,9 @@ class Dataset:
     @cached_property
     def sha256(self) -> str:
         """The hash of what is asked: equal for two copies of the same examples, wherever they were read from."""
-        digest, quoted = hashlib.sha256(), Quoted()
-        known: dict[int, str] = {}  # mappings that examples share, by their ids
-
-        def text(mapping: Mapping[str, str]) -> str:
-            written = known.get(id(mapping))
-            if written is None:
-                written = known[id(mapping)] = object_text(dict(sorted(mapping.items())), quoted)
-            return written
-
+        digest, text = hashlib.sha256(), ObjectTexts(ordered=True)
         for example in self.examples:
-            digest.update(_record(example, quoted, text).encode("utf-8", "surrogatepass"))
+            digest.update(_record(example, text).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     @property
@@ -120,14 +117,27 @@ class Dataset:
         return replace(self, examples=tuple(chosen))
 
 
+@contextmanager
+def hashed_aside(datasets: Sequence[Dataset]) -> Iterator[None]:
+    """Hash large datasets in a copy of this process, while this one does what is within."""
+    large = [dataset for dataset in datasets if len(dataset.examples) >= LARGE]
+    if not large:
+        yield
+        return
+    with aside(lambda: [dataset.sha256 for dataset in large]) as hashes:
+        yield
+        for dataset, known in zip(large, hashes(), strict=True):
+            vars(dataset)["sha256"] = known
+
+
 _plain = lru_cache(maxsize=64, typed=True)(json.dumps)
 
 
-def _record(example: Example, quoted: Quoted, text: Callable[[Mapping[str, str]], str]) -> str:
+def _record(example: Example, text: ObjectTexts) -> str:
     """Return the fields of an example as JSON, in the order of their names."""
     # Without decisions there is no `good`, so that such data keep the hash that they had before there were any.
     good = "" if example.good is None else f'"good": {_plain(example.good)}, '
-    candidates = ", ".join([quoted[candidate] for candidate in example.candidates])
+    candidates = ", ".join(map(encode_basestring, example.candidates))
     pair = "null" if example.pair is None else json.dumps(asdict(example.pair), sort_keys=True, ensure_ascii=False)
     return (
         f'{{"answerable": {_plain(example.answerable)}, "candidates": [{candidates}], '

@@ -17,7 +17,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from ..cache import WORK, cache_folder
-from ..files import file_sha256
+from ..files import at_home, file_sha256
 from ..records import DatasetError
 from .cards import CARDS, Card, CardFile, card_of
 from .dataset import Fault
@@ -42,7 +42,7 @@ def _folder_name(name: str) -> str:
 def find_dataset_folder(name: str) -> Path:
     """Return the folder of a dataset: `EQUIPOISE_DATA/<name>` if there is one, else the cache, if it is complete."""
     if root := os.environ.get("EQUIPOISE_DATA"):
-        folder = Path(root).expanduser() / _folder_name(name)
+        folder = at_home(root) / _folder_name(name)
         if folder.is_dir():
             return folder
     folder = cached_dataset_folder(name)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..files import at_home
 from ..records import DatasetError, Example
 from .dataset import Dataset
 from .pronouns import find_pronoun
@@ -42,7 +43,7 @@ def exposure_notes(places: Iterable[Any], datasets: Iterable[Dataset]) -> list[s
 
     Places that are not folders, and folders that do not say what they were trained on, give none.
     """
-    folders = [Path(place).expanduser() for place in places if isinstance(place, str | Path) and str(place)]
+    folders = [at_home(place) for place in places if isinstance(place, str | Path) and str(place)]
     notes = []
     for folder in (folder for folder in folders if (folder / TRAINED_ON).is_file()):
         for dataset in datasets:

@@ -160,7 +160,7 @@ def mentions(text: str, *, plurals: bool = False) -> list[Mention]:
 def third_occupations(text: str, candidates: Sequence[str], *, plurals: bool = False) -> list[str]:
     """Return the occupations that the text names beyond the candidates, in order of mention."""
     expected = {candidate.lower() for candidate in candidates}
-    if not plurals and text.isascii() and {_BEGUN[word] for word in _words_in(text, _BEGUN)} <= expected:
+    if not plurals and text.isascii() and {_BEGUN[word] for word in _BEGUN.keys() & words_of(text)} <= expected:
         return []
     named = dict.fromkeys(mention.name for mention in mentions(text, plurals=plurals))
     return [name for name in named if name.lower() not in expected]
@@ -171,9 +171,10 @@ _BEGUN = {name.lower().split()[0]: name.lower() for name in OCCUPATIONS}
 _APART = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "_-")}
 
 
-def _words_in(text: str, words: Mapping[str, object]) -> Iterable[str]:
-    """Return which of some words an ASCII text has: quickly, since most sentences have none beyond their candidates."""
-    return words.keys() & text.lower().translate(_APART).split()
+@lru_cache(maxsize=1)
+def words_of(text: str) -> Sequence[str]:
+    """Return the words of an ASCII text in lower case: quickly, and once for all that is looked for in a sentence."""
+    return text.lower().translate(_APART).split()
 
 
 _PEOPLE = (
@@ -181,7 +182,7 @@ _PEOPLE = (
     "|tenant|boss|employee|employer|intern|trainee|applicant|stranger|victim|witness|suspect|defendant|plaintiff|donor"
     "|child|baby|boy|girl|man|woman|roommate|partner|director|owner|landlord|homeowner|bystander|resident"
 )
-_PEOPLE_WORDS = dict.fromkeys([*_PEOPLE.replace("u?", "").split("|"), "neighbour"])
+_PEOPLE_WORDS = {*_PEOPLE.replace("u?", "").split("|"), "neighbour"}
 _THINGS = (
     "service|care|satisfaction|support|base|list|meeting|records?|room|feedback|complaints?|orders?|relations"
     "|files?|charts?|reports?"
@@ -193,7 +194,7 @@ _PERSON = AnyCase(
 
 def third_people(text: str, candidates: Sequence[str]) -> list[str]:
     """Return the single people that the text names beyond the candidates by a common word, in order of mention."""
-    if text.isascii() and not _words_in(text, _PEOPLE_WORDS):
+    if text.isascii() and _PEOPLE_WORDS.isdisjoint(words_of(text)):
         return []
     expected = {candidate.lower() for candidate in candidates}
     named = dict.fromkeys(match[1].lower() for match in _PERSON.finditer(text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,9 +41,9 @@ MOST_REMEMBERED = 2**16
 _NO_MAP: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Item:
-    """A row, checked, before it is known which rows are its counterparts."""
+    """A row, checked, before it is known which rows are its counterparts. Not frozen: a million would take 3 s more."""
 
     where: str
     id: str
@@ -86,12 +86,12 @@ def load_table(
 
     items = [item for several in table.parsed(parse) for item in several]
     _check_together(items)
-    sets = _counterparts(items)
-    faults = [fault for item in items for fault in _item_faults(item, sets[item.id])]
+    sets = _counterparts(items, name)
+    faults = [fault for item in items for fault in _item_faults(item, sets[item.id].members)]
     for item, earlier in repeated(items, lambda item: (item.text, item.pronoun)):
         faults.append(Fault(item.where, "repeated sentence", f"asks the same as {earlier.where}", "both kept"))
     shared = _Shared()
-    examples = tuple(_example(item, sets[item.id], name, shared) for item in items)
+    examples = tuple(_example(item, sets[item.id], shared) for item in items)
     ordered = in_file_order(faults, [(item.where, item.id) for item in items])
     return Dataset(name, examples, (*table.blank_faults, *ordered), table.source)
 
@@ -147,10 +147,15 @@ class _Reader:
             part = f" as a word of its own: it is a part of {whole!r}" if whole and len(whole) < LONGEST_WORD else ""
             raise DatasetError(f"pronoun {pronoun!r} is not in the sentence{part}")
         gender, form, kind, listed, gold, answerable, stereotype, groups = self._facts(cells, pronoun)
-        # In order of mention, as in the other datasets, where all are mentioned: `position` and the signed UCerF go by
-        # it.
         starts = [_first_mention(text, candidate) for candidate in listed]
-        order = sorted(range(len(listed)), key=starts.__getitem__) if min(starts) >= 0 else [*range(len(listed))]
+        unmentioned: tuple[str, ...] = ()
+        if min(starts) < 0:
+            unmentioned = tuple([name for name, start in zip(listed, starts, strict=True) if start < 0])
+        elif starts != sorted(starts):
+            # In order of mention, as in the other datasets: `position` and the signed UCerF go by it.
+            order = sorted(range(len(listed)), key=starts.__getitem__)
+            listed = tuple([listed[index] for index in order])
+            gold, stereotype = (None if index is None else order.index(index) for index in (gold, stereotype))
         return _Item(
             where=where,
             id=as_label("id", cells.get("id")) or f"{default_id}{cells.get('variant', '')}",
@@ -158,13 +163,13 @@ class _Reader:
             pronoun=pronoun,
             gender=gender,
             form=form,
-            candidates=tuple([listed[index] for index in order]),
-            gold=None if gold is None else order.index(gold),
+            candidates=listed,
+            gold=gold,
             answerable=answerable,
-            stereotype=None if stereotype is None else order.index(stereotype),
+            stereotype=stereotype,
             kind=kind or ("type2" if answerable else "type1"),
             pair=as_label("pair", cells.get("pair")),
-            unmentioned=tuple([name for name, start in zip(listed, starts, strict=True) if start < 0]),
+            unmentioned=unmentioned,
             place=places[0],
             groups=groups,
             slots=slots,
@@ -212,7 +217,8 @@ def _facts(cells: Mapping[str, Any], pronoun: str, used: Columns) -> _Facts:
 
 
 def _first_mention(text: str, candidate: str) -> int:
-    return next((start for start, _ in find_word(text, candidate, hyphens=False)), -1)
+    places = find_word(text, candidate, hyphens=False)
+    return places[0][0] if places else -1
 
 
 def _check_together(items: Sequence[_Item]) -> None:
@@ -229,24 +235,32 @@ def _check_together(items: Sequence[_Item]) -> None:
             )
 
 
-def _counterparts(items: Sequence[_Item]) -> dict[str, list[_Item]]:
-    """Return for each id the counterfactual set it is in, itself included; of one item if it has no counterpart.
+class _Set(NamedTuple):
+    """A counterfactual set: its id, which all members share, and the members."""
+
+    id: str
+    members: list[_Item]
+
+
+def _counterparts(items: Sequence[_Item], name: str) -> dict[str, _Set]:
+    """Return for each item's id the counterfactual set it is in; of one item if it has no counterpart.
 
     Rows with a `pair` go by that. Of the others those belong together that are equal once the pronoun is blanked
     ("he saw her" / "she saw her"), then those that are once all pronouns of its gender are ("he … his" / "she …
     her").
     """
-    sets: dict[str, list[_Item]] = {}
-    given: dict[str, list[_Item]] = defaultdict(list)
+    sets: dict[str, _Set] = {}
+    given: dict[str, _Set] = {}
     for item in items:
         if item.pair:
-            given[item.pair].append(item)
-            sets[item.id] = given[item.pair]
+            sets[item.id] = given.setdefault(item.pair, _Set(f"{name}-pair-{item.pair}", []))
+            sets[item.id].members.append(item)
     for blanked in (_one_blanked, _all_blanked):
         for members in _alike([item for item in items if item.id not in sets], blanked):
             if len(members) > 1:
-                sets.update((member.id, members) for member in members)
-    return {item.id: sets.get(item.id, [item]) for item in items}
+                together = _Set(f"{name}-pair-of-{members[0].id}", members)
+                sets.update((member.id, together) for member in members)
+    return {item.id: sets.get(item.id) or _Set(item.id, [item]) for item in items}
 
 
 def _one_blanked(item: _Item) -> str:
@@ -264,7 +278,7 @@ def _all_blanked(item: _Item) -> str:
 def _alike(items: Sequence[_Item], blanked: Callable[[_Item], str]) -> Iterator[list[_Item]]:
     """Yield the sets of items that are equal when blanked, one a gender, in forms that go together."""
     open_sets: dict[Hashable, list[list[_Item]]] = defaultdict(list)
-    copies: Counter[Hashable] = Counter()
+    copies: dict[Hashable, int] = defaultdict(int)
     for item in items:
         asked = (item.candidates, item.gold, item.kind)
         # The n-th copy of a row goes with the n-th copy of its counterpart.
@@ -323,13 +337,8 @@ class _Shared:
         return mapping
 
 
-def _example(item: _Item, members: Sequence[_Item], name: str, shared: _Shared) -> Example:
-    set_id = item.id
-    if item.pair:
-        set_id = f"{name}-pair-{item.pair}"
-    elif len(members) > 1:
-        set_id = f"{name}-pair-of-{members[0].id}"
-    form = item.form or form_of(item.pronoun, [member.pronoun for member in members])
+def _example(item: _Item, together: _Set, shared: _Shared) -> Example:
+    form = item.form or form_of(item.pronoun, [member.pronoun for member in together.members])
     return Example(
         id=item.id,
         text=item.text,
@@ -338,7 +347,7 @@ def _example(item: _Item, members: Sequence[_Item], name: str, shared: _Shared) 
         answerable=item.answerable,
         stereotype=item.stereotype,
         groups=shared.groups(item, form),
-        set_id=set_id,
+        set_id=together.id,
         slots=shared.slots(item),
     )
 

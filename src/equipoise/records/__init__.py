@@ -7,7 +7,7 @@ Dataset --Example--> Task --Prompt--> Engine --Score--> Task --Outcomes--> measu
 from __future__ import annotations
 
 from .errors import DatasetError, EquipoiseError, ModelError, OtherRunError, RunError, TaskNotPossible, UndefinedMetric
-from .examples import DECIDED, Example, SentencePair, marked_slot
+from .examples import DECIDED, Example, SentencePair, marked_names, marked_slot
 from .limits import Limits, ScoreLimits
 from .measurements import Better, Estimate, FirstResults, Measurement, RunKey, RunManifest, group_label, parse_group
 from .outcomes import ABSENT, Booleans, Floats, Integers, Outcomes, Strings
@@ -47,6 +47,7 @@ __all__ = [
     "TaskNotPossible",
     "UndefinedMetric",
     "group_label",
+    "marked_names",
     "marked_slot",
     "parse_group",
 ]

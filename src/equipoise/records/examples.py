@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from .errors import DatasetError
 
@@ -67,7 +68,7 @@ class Example:
         for candidate in self.candidates:
             if not isinstance(candidate, str) or not candidate.strip():
                 raise DatasetError(f"example {self.id}: candidate {candidate!r} is not text")
-        if len({candidate.strip().lower() for candidate in self.candidates}) < len(self.candidates):
+        if _repeat(tuple(self.candidates)):
             raise DatasetError(f"example {self.id}: candidates {list(self.candidates)} repeat")
         for name, index in (("gold", self.gold), ("stereotype", self.stereotype), ("good", self.good)):
             if index is not None and not 0 <= index < len(self.candidates):
@@ -76,6 +77,25 @@ class Example:
             raise DatasetError(f"example {self.id}: answerable, but no right answer is given")
 
 
+@lru_cache(maxsize=4096)
+def _repeat(candidates: tuple[str, ...]) -> bool:
+    """Return whether two candidates are one, whatever their case; many examples share theirs."""
+    return len({candidate.strip().lower() for candidate in candidates}) < len(candidates)
+
+
 def marked_slot(index: int) -> str:
     """Return the slot that says how a candidate is named with the marker its sentence gives it, as "young nurse"."""
     return f"marked:{index}"
+
+
+def marked_names(example: Example) -> dict[int, str]:
+    """Return the candidates whose sentence gives them a marker, each as it is named with it."""
+    candidates, slots = _marked_slots(len(example.candidates)), example.slots
+    if candidates.keys().isdisjoint(slots):  # as in most datasets
+        return {}
+    return {index: slots[slot] for slot, index in candidates.items() if slots.get(slot)}
+
+
+@lru_cache
+def _marked_slots(count: int) -> dict[str, int]:
+    return {marked_slot(index): index for index in range(count)}

@@ -6,19 +6,36 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring
 
 MOST_KNOWN = 2**16
-"""Texts whose quoted form is remembered: groups have a few hundred names and values, whatever the rows."""
+"""Members and mappings that are remembered: where every example has its own, remembering all would only cost memory."""
 
 
-class Quoted(dict[str, str]):
-    """Each text as JSON; those that were asked for first are remembered."""
+class ObjectTexts:
+    """Mappings of texts as JSON objects, in the order of their names if `ordered`.
 
-    def __missing__(self, text: str) -> str:
-        quoted = encode_basestring(text)
+    A mapping that many examples share is written once, so it must live, and stay as it is, as long as this.
+    """
+
+    def __init__(self, *, ordered: bool = False) -> None:
+        self._ordered = ordered
+        self._members = _Members()
+        self._known: dict[int, str] = {}
+
+    def __call__(self, mapping: Mapping[str, str]) -> str:
+        written = self._known.get(id(mapping))
+        if written is None:
+            items = sorted(mapping.items()) if self._ordered else mapping.items()
+            written = "{" + ", ".join([self._members[item] for item in items]) + "}"
+            if len(self._known) < MOST_KNOWN:
+                self._known[id(mapping)] = written
+        return written
+
+
+class _Members(dict[tuple[str, str], str]):
+    """A name and its text as JSON; those that were asked for first are remembered."""
+
+    def __missing__(self, member: tuple[str, str]) -> str:
+        name, text = member
+        written = f"{encode_basestring(name)}: {encode_basestring(text)}"
         if len(self) < MOST_KNOWN:
-            self[text] = quoted
-        return quoted
-
-
-def object_text(texts: Mapping[str, str], quoted: Quoted) -> str:
-    """Return texts by name as JSON."""
-    return "{" + ", ".join([f"{quoted[name]}: {quoted[text]}" for name, text in texts.items()]) + "}"
+            self[member] = written
+        return written

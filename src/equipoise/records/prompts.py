@@ -56,6 +56,8 @@ class Prompt:
     variant: str
     context: Context
     continuations: tuple[str, ...]
+    _known: tuple[str, str] = field(default=("", ""), init=False, repr=False, compare=False)
+    """The identity that a key was asked for last, and that key: a store and its engine ask for the same one."""
 
     def __post_init__(self) -> None:
         if self.context == () or not self.continuations or not all(self.continuations):
@@ -63,6 +65,13 @@ class Prompt:
 
     def key(self, identity: str) -> str:
         """Return the content address of this question to the engine of that identity: the hash of both as JSON."""
+        known, key = self._known
+        if known != identity or not key:
+            key = self._hashed(identity)
+            object.__setattr__(self, "_known", (identity, key))
+        return key
+
+    def _hashed(self, identity: str) -> str:
         quoted, asked = encode_basestring, self.context
         context = quoted(asked) if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
         content = f"[{quoted(identity)}, {context}, {_written(tuple(self.continuations))}]"
@@ -83,6 +92,12 @@ def is_nested(texts: Sequence[str]) -> bool:
     return any(longer.startswith(text) for text, longer in pairwise(ordered))
 
 
+MOST_LOGPROB = 1e-4
+"""The largest log-probability of an engine: a log-softmax in low precision rounds to a little above zero."""
+
+_LEAST = -math.inf
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """An engine's answer: natural-log probabilities of every token of every continuation.
@@ -101,10 +116,10 @@ class Score:
     stops: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        for tokens in (*self.token_logprobs, *([self.stops] if self.stops else [])):
+        for tokens in (*self.token_logprobs, self.stops) if self.stops else self.token_logprobs:
             for value in tokens:
-                # 1e-4: rounding of a log-softmax in low precision; NaN fails both comparisons.
-                if not -math.inf < value <= 1e-4:
+                # NaN fails both comparisons.
+                if not _LEAST < value <= MOST_LOGPROB:
                     raise ModelError(
                         f"the engine gave {value} as a log-probability; the model's weights or dtype may be broken"
                     )
@@ -117,5 +132,5 @@ class Score:
     def logprobs(self) -> tuple[float, ...]:
         """The log-probability of each continuation: the sum over its tokens, and of not going on into another one."""
         if not self.stops:
-            return tuple(math.fsum(tokens) for tokens in self.token_logprobs)
-        return tuple(math.fsum((*tokens, end)) for tokens, end in zip(self.token_logprobs, self.stops, strict=True))
+            return tuple([math.fsum(tokens) for tokens in self.token_logprobs])
+        return tuple([math.fsum((*tokens, end)) for tokens, end in zip(self.token_logprobs, self.stops, strict=True)])

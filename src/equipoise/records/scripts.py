@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from functools import lru_cache
 
 SPACELESS = (
@@ -62,20 +61,22 @@ def find_word(text: str, word: str, *, hyphens: bool = True) -> list[tuple[int, 
         return []
     joining = "-" if hyphens else ""
     if text.isascii() and word.isascii():
-        return list(_ascii_places(text.lower(), word.lower(), joining))
+        return _ascii_places(text.lower(), word.lower(), joining)
     places = [match.span() for match in _spellings(word).finditer(text)]
     return [(start, end) for start, end in places if _is_whole(text, start, end, joining)]
 
 
-def _ascii_places(text: str, word: str, joining: str) -> Iterator[tuple[int, int]]:
-    """Yield where a text has a whole word: what the pattern finds where neither has accents, and faster."""
+def _ascii_places(text: str, word: str, joining: str) -> list[tuple[int, int]]:
+    """Return where a text has a whole word: what the pattern finds where neither has accents, and faster."""
+    places = []
     start = text.find(word)
     while start >= 0:
         end = start + len(word)
         before, after = text[start - 1 : start], text[end : end + 1]
         if not (before and _continues(before, joining)) and not (after and _continues(after, joining)):
-            yield start, end
+            places.append((start, end))
         start = text.find(word, end)
+    return places
 
 
 @lru_cache(maxsize=4096)

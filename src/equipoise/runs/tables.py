@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..datasets.conditions import Described, chosen
 from ..records import ABSENT, Example, Limits, Outcomes, SentencePair
-from ..records.json_texts import Quoted, object_text
+from ..records.json_texts import ObjectTexts
 from ..records.prompts import SECOND_PROBABILITY, SECOND_READING
 from ..scoring.reductions import REDUCTIONS
 from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, TOKEN_PROBABILITY
@@ -75,26 +75,18 @@ def example_rows(datasets: Mapping[str, Sequence[Example]]) -> Rows:
     )
 
     def groups() -> Iterator[Any]:
-        quoted = Quoted()
+        text = ObjectTexts()
         for dataset, examples in datasets.items():
             for start in range(0, len(examples), ROWS):
-                columns = _example_columns(dataset, examples[start : start + ROWS], quoted)
+                columns = _example_columns(dataset, examples[start : start + ROWS], text)
                 arrays = [_column(columns[field.name], field.type) for field in schema]
                 yield pa.Table.from_arrays(arrays, schema=schema)
 
     return Rows(schema, groups)
 
 
-def _example_columns(dataset: str, examples: Sequence[Example], quoted: Quoted) -> dict[str, list[Any]]:
+def _example_columns(dataset: str, examples: Sequence[Example], text: ObjectTexts) -> dict[str, list[Any]]:
     """Return the columns of examples."""
-    known: dict[int, str] = {}  # mappings that examples share, by their ids
-
-    def text(mapping: Mapping[str, str]) -> str:
-        written = known.get(id(mapping))
-        if written is None:
-            written = known[id(mapping)] = object_text(mapping, quoted)
-        return written
-
     return {
         "dataset": [dataset] * len(examples),
         **{field.name: [getattr(example, field.name) for example in examples] for field in fields(Example)},

@@ -125,11 +125,11 @@ class Encoder:
 
     def asked(self, prompts: Sequence[Prompt]) -> list[Asked]:
         """Return the prompts as texts: a chat goes through the model's template."""
-        texts = (self._text(prompt.context) for prompt in prompts)
-        return [
-            Asked(prompt.example_id, front, text, prompt.continuations)
-            for prompt, (text, front) in zip(prompts, texts, strict=True)
-        ]
+        asked = []
+        for prompt in prompts:
+            text, front = self._text(prompt.context)
+            asked.append(Asked(prompt.example_id, front, text, prompt.continuations))
+        return asked
 
     def questions(self, prompts: Sequence[Prompt]) -> list[Question]:
         """Return the prompts as token ids; a prompt and its continuation are joined before they are tokenised."""

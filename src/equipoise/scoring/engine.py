@@ -183,7 +183,7 @@ def neighbours(prompts: Sequence[Prompt], *, size: int) -> list[list[int]]:
     A batch ends where its texts share least with the next one, so it may be an eighth smaller than `size`.
     """
     texts = [str(prompt.context) for prompt in prompts]
-    order = sorted(range(len(prompts)), key=lambda place: (texts[place], place))
+    order = sorted(range(len(prompts)), key=texts.__getitem__)
     batches, start = [], 0
     # The first batches are small, so that the device has work while the next ones are planned.
     most = min(size, FIRST_PROMPTS)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..catalog import find, names, summary
+from ..files import at_home
 from ..options import EngineOptions
 from ..records import ModelError
 from .conversation import local_time
@@ -94,7 +95,7 @@ def _open_server(spec: str, options: EngineOptions) -> Engine:
 def _open_on_cluster(spec: str, options: EngineOptions) -> Engine:
     from .cluster.engine import open_cluster
 
-    path = Path(spec).expanduser()
+    path = at_home(spec)
     return open_cluster(str(path.absolute()) if path.exists() else spec, options, open_engine)
 
 
@@ -185,7 +186,7 @@ def locate_model(spec: str) -> str:
     scheme, _, _ = spec.partition(":")
     if scheme == "planted":
         return "planted engines need no files"
-    path = Path(spec.removeprefix("hf:").removeprefix("gguf:")).expanduser()
+    path = at_home(spec.removeprefix("hf:").removeprefix("gguf:"))
     if path.suffix.lower() == ".gguf":
         if path.is_file():
             return f"{path} is a file of {path.stat().st_size / 1e6:,.0f} MB"

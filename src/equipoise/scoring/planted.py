@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ..records import BASELINE, Example, ModelError, Prompt, Score, marked_slot
+from ..records import BASELINE, Example, ModelError, Prompt, Score, marked_names
 from ..uncertainty import P_TRUE
 from .engine import EngineDefaults, identity_key
 
@@ -17,6 +18,7 @@ MARKED_REFERENT = ("R", "C")
 """The augmentations in which the referent has the marker."""
 WHOLE = 0.99
 """A lead is cut at this share of what the two candidates have together."""
+_TWO_NUMBERS = struct.Struct(">QQ")
 
 
 @dataclass(frozen=True)
@@ -107,11 +109,10 @@ class PlantedEngine(EngineDefaults):
         example = self.truth.get(prompt.example_id)
         if example is None:
             raise ModelError(f"the planted engine was not prepared with example {prompt.example_id}")
-        known = _marked_forms(example)
-        marked = [known[form] for form in map(str.strip, prompt.continuations) if form in known]
+        marked = _marked(prompt, example)
         logits = self._logits(prompt, example, len(prompt.continuations) - len(marked))
         top = max(logits)  # taken off first: exp of a large strength overflows
-        total = top + math.log(math.fsum(math.exp(logit - top) for logit in logits)) - math.log(self.mass)
+        total = top + math.log(math.fsum([math.exp(logit - top) for logit in logits])) - math.log(self.mass)
         values = [logit - total for logit in logits]
         shift = self.lead(example)
         if shift:
@@ -120,24 +121,25 @@ class PlantedEngine(EngineDefaults):
             # 1e-12: a candidate that is never named with its marker still has a log-probability.
             values.append(values[index] + math.log(max(self.echo, 1e-12)))
             values[index] += math.log1p(-self.echo)
-        return tuple((min(value, 0.0),) for value in values)
+        return tuple([(min(value, 0.0),) for value in values])
 
     def _logits(self, prompt: Prompt, example: Example, size: int) -> list[float]:
         """Return the logit of each candidate named without its marker."""
         logits = [0.0, 0.0] + [self.other] * (size - 2)
         if example.gold is not None and example.answerable:
-            logits[example.gold] += self.strength + self.wording * self._normal(_wording(prompt.variant))
+            shift = self.wording * self._normal(_wording(prompt.variant)) if self.wording else 0.0
+            logits[example.gold] += self.strength + shift
         if example.stereotype is not None:
             for index in range(len(example.candidates)):
                 logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
         if example.good is not None and self.first[example.set_id] == example.id:
             logits[example.good] += self.favour
         if self.noise:
-            drawn = (prompt.context, prompt.continuations, *([self.seed] if self.seed else []))
-            logits[0] += self.noise * normal(repr(drawn))
+            asked = prompt.context, prompt.continuations
+            logits[0] += self.noise * normal(repr((*asked, self.seed) if self.seed else asked))
         if self.sentence and example.gold is not None:
             logits[example.gold] += self.sentence * self._normal(example.cluster_id)
-        if example.groups.get("gender") == "male":
+        if self.male != 1.0 and example.groups.get("gender") == "male":
             logits = [self.male * logit for logit in logits]
         return logits
 
@@ -160,10 +162,13 @@ def _traits(example: Example) -> set[str]:
     return {groups[name] for name in names if groups.get(name)} - {"neutral"}
 
 
-def _marked_forms(example: Example) -> dict[str, int]:
-    """Return the candidate of each name with a marker, such as "young nurse"."""
-    forms = {index: example.slots.get(marked_slot(index)) for index in range(len(example.candidates))}
-    return {form.strip(): index for index, form in forms.items() if form}
+def _marked(prompt: Prompt, example: Example) -> list[int]:
+    """Return the candidates that the prompt's continuations name with their marker, such as "young nurse"."""
+    names = marked_names(example)
+    if not names:
+        return []
+    known = {name.strip(): index for index, name in names.items()}
+    return [known[form] for form in map(str.strip, prompt.continuations) if form in known]
 
 
 def _shift(values: list[float], referent: int, shift: float) -> None:
@@ -177,7 +182,8 @@ def _shift(values: list[float], referent: int, shift: float) -> None:
 def normal(text: str) -> float:
     """Return a standard normal number that depends on the text alone (Box-Muller on its hash)."""
     digest = hashlib.sha256(text.encode()).digest()
-    u, v = (int.from_bytes(digest[i : i + 8], "big") / 2**64 for i in (0, 8))
+    first, second = _TWO_NUMBERS.unpack_from(digest)
+    u, v = first / 2**64, second / 2**64
     return math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * v)
 
 

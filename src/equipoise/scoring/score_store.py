@@ -7,7 +7,6 @@ checksum; it is removed when the store is next opened, and its batch is scored a
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import zlib
@@ -19,6 +18,7 @@ from typing import IO, Any, Self
 
 from filelock import BaseFileLock
 
+from ..garbage import existing_kept, uncollected
 from ..records import EquipoiseError, Prompt, RunError, Score, ScoreLimits
 from .engine import Engine, identity_key
 from .line_file import appended, damage_note, hold, lines_of, read_lines
@@ -37,7 +37,7 @@ class ScoreStore:
         self.path = path
         self.notes: list[str] = []
         self._scores: dict[str, Score] = {}
-        self._asked: list[tuple[str, str]] = []
+        self._asked: tuple[Sequence[Prompt], Sequence[str]] = (), ()
         self._file: IO[bytes] | None = None
         self._lock: BaseFileLock | None = None
 
@@ -70,7 +70,7 @@ class ScoreStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         file, lock, self._file, self._lock = self._file, self._lock, None, None
-        self._scores, self._asked = {}, []  # a million of them take half a gigabyte, which measuring needs
+        self._scores, self._asked = {}, ((), ())  # a million of them take half a gigabyte, which measuring needs
         try:
             if file is not None:
                 file.close()  # fails again where a write has failed because the disk is full
@@ -91,8 +91,9 @@ class ScoreStore:
 
     def scored(self) -> set[str]:
         """Return the examples of which every prompt has a score, among those that an engine was asked last."""
-        waiting = {example for example, key in self._asked if key not in self._scores}
-        return {example for example, _ in self._asked} - waiting
+        prompts, keys = self._asked
+        waiting = {prompt.example_id for prompt, key in zip(prompts, keys, strict=True) if key not in self._scores}
+        return {prompt.example_id for prompt in prompts} - waiting
 
     def _score(self, engine: Engine, prompts: Sequence[Prompt], progress: Progress | None) -> list[Score]:
         """Return the score of every prompt; each batch is kept as soon as it is scored.
@@ -108,37 +109,33 @@ class ScoreStore:
         missing = [[i for i in batch if names[i] not in self._scores] for batch in batches]
         missing = [batch for batch in missing if batch]
         if missing:
-            self._asked = [(prompt.example_id, key) for prompt, key in zip(prompts, keys, strict=True)]
+            self._asked = prompts, keys
         done = len(names) - sum(len(batch) for batch in missing)
         if progress:
             progress(done, len(names))
-        for scores in engine.score([questions[i] for i in batch] for batch in missing):
-            self._append(scores)
-            done += len(scores)
-            if progress:
-                progress(done, len(names))
+        with existing_kept():
+            for scores in engine.score([questions[i] for i in batch] for batch in missing):
+                self._append(scores)
+                done += len(scores)
+                if progress:
+                    progress(done, len(names))
         return [self._scores[key] for key in keys]
 
     def _append(self, scores: Iterable[Score]) -> None:
         if self._file is None:
             raise RunError("the score store is closed")
         scores = list(scores)
-        payload = json.dumps([_row(score) for score in scores], separators=(",", ":")).encode()
+        rows = [_row(score) for score in scores]
+        payload = json.dumps(rows, separators=(",", ":"), check_circular=False).encode()
         self._file.write(b"%08x %s\n" % (zlib.crc32(payload), payload))
         self._file.flush()
         os.fsync(self._file.fileno())
-        self._scores.update((score.prompt_key, score) for score in scores)
+        self._scores.update([(score.prompt_key, score) for score in scores])
 
     def _read(self) -> None:
         """Read the intact lines; damaged ones are removed from the file, and a note says so."""
-        # A million scores are many objects, none of them garbage: looking for some would double the time.
-        collects = gc.isenabled()
-        gc.disable()
-        try:
+        with uncollected():
             removed = read_lines(self.path, self._accept)
-        finally:
-            if collects:
-                gc.enable()
         if removed:
             kept = f"{len(self._scores):,} scores are intact and kept; what is missing is scored again"
             self.notes.append(damage_note(self.path, removed, kept))

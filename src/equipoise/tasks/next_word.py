@@ -23,7 +23,7 @@ from ..records import (
     Outcomes,
     Prompt,
     Score,
-    marked_slot,
+    marked_names,
 )
 from ..records.scripts import space_before
 from .outcomes import gather, outcome_limits
@@ -89,7 +89,7 @@ class NextWord:
         answers = [(p, s) for p, s in zip(prompts, scores, strict=True) if p.variant != BASELINE]
         asked = [examples_by_id[prompt.example_id] for prompt, _ in answers]
         sizes = [len(example.candidates) for example in asked]
-        logprobs = np.array([score.logprobs[:k] for (_, score), k in zip(answers, sizes, strict=True)])
+        logprobs, with_marker = _logprobs(asked, [score.logprobs for _, score in answers])
         preferences = None
         if self.token_aggregate == "mean":
             tokens = [score.token_logprobs[:k] for (_, score), k in zip(answers, sizes, strict=True)]
@@ -98,15 +98,13 @@ class NextWord:
             _check_exact([score for prompt, score in zip(prompts, scores, strict=True) if prompt.variant == BASELINE])
             baseline = {p.example_id: s.logprobs for p, s in zip(prompts, scores, strict=True) if p.variant == BASELINE}
             preferences = logprobs - np.array([baseline[e.id][:k] for e, k in zip(asked, sizes, strict=True)])
-        chosen_scores = [score for _, score in answers]
-        with_marker = _logprobs_with_marker(asked, logprobs, chosen_scores)
         return gather(
             examples,
             answers,
             preferences=preferences,
             logprobs=logprobs,
             logprobs_with_marker=with_marker,
-            limits=_limits(asked, chosen_scores, logprobs.shape[1], marked=with_marker is not None),
+            limits=_limits(asked, [score for _, score in answers], logprobs.shape[1], marked=with_marker is not None),
         )
 
 
@@ -118,8 +116,8 @@ def _named(candidates: tuple[str, ...], quote: str) -> tuple[str, ...]:
 
 def marked_forms(example: Example) -> dict[int, str]:
     """Return how each candidate continues the question with the marker its sentence gives it, by the candidate."""
-    slots = {index: example.slots.get(marked_slot(index)) for index in range(len(example.candidates))}
-    return {index: f"{space_before(form)}{form}" for index, form in slots.items() if form}
+    names = marked_names(example)
+    return {index: f"{space_before(name)}{name}" for index, name in names.items()} if names else {}
 
 
 def _check_exact(scores: Sequence[Score]) -> None:
@@ -145,20 +143,24 @@ def _limits(examples: Sequence[Example], scores: Sequence[Score], k: int, *, mar
     return outcome_limits(scores, k, alone, either)
 
 
-def _logprobs_with_marker(examples: Sequence[Example], logprobs: Floats, scores: Sequence[Score]) -> Floats | None:
-    """Return the log-probability of naming each candidate, with its marker or without; None if there are no markers."""
-    forms = [marked_forms(example) for example in examples]
-    if not any(forms):
-        return None
-    total: Floats = logprobs.copy()
+def _logprobs(examples: Sequence[Example], values: Sequence[tuple[float, ...]]) -> tuple[Floats, Floats | None]:
+    """Return the log-probability of each candidate, and that of naming it with its marker or without.
+
+    `values` are the log-probabilities of each example's continuations: those with a marker come after the candidates.
+    The second table is None where there are no markers.
+    """
+    logprobs: Floats = np.array([row[: len(example.candidates)] for row, example in zip(values, examples, strict=True)])
+    names = [marked_names(example) for example in examples]
+    if not any(names):
+        return logprobs, None
+    total = logprobs.copy()
     rows: list[int] = []
     places: list[int] = []
     further: list[float] = []
-    for row, (example, form, score) in enumerate(zip(examples, forms, scores, strict=True)):
-        rows += [row] * len(form)
-        places += form
-        further += score.logprobs[len(example.candidates) :]
+    for row, (example, marked, continued) in enumerate(zip(examples, names, values, strict=True)):
+        rows += [row] * len(marked)
+        places += marked
+        further += continued[len(example.candidates) :]
     # "nurse" and "young nurse" exclude each other as the next words: their probabilities add up.
-    marked = rows, places
-    total[marked] = np.logaddexp(total[marked], further)
-    return np.minimum(total, 0.0)
+    total[rows, places] = np.logaddexp(total[rows, places], further)
+    return logprobs, np.minimum(total, 0.0)

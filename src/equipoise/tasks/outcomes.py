@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -54,11 +55,11 @@ def gather(
     rows = [examples_by_id[prompt.example_id] for prompt, _ in answers]
     return Outcomes(
         **example_columns(rows),
-        variant=strings(prompt.variant for prompt, _ in answers),
+        variant=strings([prompt.variant for prompt, _ in answers]),
         probs=renormalise(logprobs if preferences is None else preferences),
         logprobs=logprobs,
-        flags=strings(",".join(score.flags) for score in scores),
-        letters=strings(_letters(prompt.continuations) for prompt, _ in answers),
+        flags=strings([",".join(score.flags) for score in scores]),
+        letters=strings([_letters(prompt.continuations) for prompt, _ in answers]),
         logprobs_with_marker=logprobs_with_marker,
         reductions={**_reductions(scores), **_token_probabilities(scores, logprobs.shape[1])},
         limits=limits,
@@ -110,32 +111,42 @@ def _token_probabilities(scores: Sequence[Score], candidates: int) -> dict[str, 
 
 def example_columns(examples: Sequence[Example]) -> dict[str, Any]:
     """Return the columns of outcomes that are facts of the examples, one row for each."""
-    names = list(dict.fromkeys(name for example in examples for name in example.groups))
+    groups = [example.groups for example in examples]
+    names = list(dict.fromkeys(chain.from_iterable(groups)))
     return {
-        "example_id": strings(example.id for example in examples),
-        "set_id": strings(example.set_id for example in examples),
-        "cluster_id": strings(example.cluster_id for example in examples),
-        "sides": strings(example.pair.label if example.pair else "" for example in examples),
+        "example_id": strings([example.id for example in examples]),
+        "set_id": strings([example.set_id for example in examples]),
+        "cluster_id": strings([example.cluster_id for example in examples]),
+        "sides": strings([example.pair.label if example.pair else "" for example in examples]),
         "gold": np.array([ABSENT if e.gold is None else e.gold for e in examples], dtype=np.int64),
         "stereotype": np.array([ABSENT if e.stereotype is None else e.stereotype for e in examples], dtype=np.int64),
         "answerable": np.array([example.answerable for example in examples], dtype=bool),
         "good": np.array([ABSENT if e.good is None else e.good for e in examples], dtype=np.int64),
         "first": np.array([first_named(example) for example in examples], dtype=np.int64),
-        "groups": {name: strings(example.groups.get(name, "") for example in examples) for name in names},
+        "groups": {name: strings([texts.get(name, "") for texts in groups]) for name in names},
     }
 
 
 def first_named(example: Example) -> int:
     """Return which of an example's people its text names first; ABSENT where one of the first two is not in it."""
-    starts = [_place(example.text, candidate) for candidate in example.candidates[:PEOPLE]]
-    if example.pair or None in starts or len(set(starts)) < len(starts):
+    if example.pair:
         return ABSENT
-    return min(range(len(starts)), key=lambda index: starts[index] or 0)
+    first, second = [_place(example.text, candidate.strip()) for candidate in example.candidates[:PEOPLE]]
+    if first < 0 or second < 0 or first == second:
+        return ABSENT
+    return 0 if first < second else 1
 
 
-def _place(text: str, candidate: str) -> int | None:
-    mention = _mention(candidate.strip()).search(text)
-    return mention.start() if mention else None
+def _place(text: str, name: str) -> int:
+    """Return where a text names somebody, as whole words in any case; -1 where it does not."""
+    if text.isascii() and name.isascii():
+        # Most names are found at once. What may be a part of a word ("aide" in "maiden") is left to the pattern.
+        start = text.lower().find(name.lower())
+        around = f"{text[start - 1 : start]}{text[start + len(name) : start + len(name) + 1]}"
+        if start < 0 or around.isspace():
+            return start
+    mention = _mention(name).search(text)
+    return mention.start() if mention else -1
 
 
 @lru_cache(maxsize=4096)
@@ -143,9 +154,9 @@ def _mention(candidate: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(candidate)}(?!\w)", re.IGNORECASE)
 
 
-def strings(values: Iterable[str]) -> Any:
+def strings(values: Sequence[str]) -> Any:
     """Return texts as a column."""
-    return np.array(list(values), dtype=object)
+    return np.array(values, dtype=object)
 
 
 def outcome_limits(

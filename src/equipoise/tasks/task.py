@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from ..garbage import uncollected
 from ..records import Context, Example, Outcomes, Prompt, Sampling, Score
 
 Scorer = Callable[[Sequence[Prompt]], Sequence[Score]]
@@ -57,5 +58,8 @@ class Questions(Protocol):
 
 def ask(task: Questions, examples: Sequence[Example], scorer: Scorer) -> Outcomes:
     """Return the outcomes of a task whose prompts are scored in one go."""
-    prompts = [prompt for example in examples for prompt in task.prompts(example)]
-    return task.outcomes(examples, prompts, scorer(prompts))
+    with uncollected():
+        prompts = [prompt for example in examples for prompt in task.prompts(example)]
+    scores = scorer(prompts)
+    with uncollected():
+        return task.outcomes(examples, prompts, scores)

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -109,17 +110,27 @@ def question_settings(questions: Sequence[Question]) -> list[Any]:
 
 def fill(template: str, example: Example) -> str:
     """Return the template with its slots filled; a slot that the example does not have is an error."""
-    values = {**example.groups, **example.slots, "text": example.text}
+    texts, names = _parts(template)
+    slots, groups = example.slots, example.groups
+    filled = [*texts]
+    for place, name in names:
+        if name == "text":
+            filled[place] = example.text
+        elif name in slots:
+            filled[place] = slots[name]
+        elif name in groups:
+            filled[place] = groups[name]
+        else:
+            known = ", ".join(f"{{{name}}}" for name in {**groups, **slots, "text": ""})
+            raise EquipoiseError(f"question {template!r}: example {example.id} has no slot {{{name}}}; it has {known}")
+    return "".join(filled)
 
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in values:
-            known = ", ".join(f"{{{name}}}" for name in values)
-            raise EquipoiseError(
-                f"question {template!r}: example {example.id} has no slot {{{match[1]}}}; it has {known}"
-            )
-        return values[match[1]]
 
-    return _SLOT.sub(value, template)
+@lru_cache
+def _parts(template: str) -> tuple[list[str], list[tuple[int, str]]]:
+    """Return a template cut into texts and names of slots, and the place of each name among them."""
+    parts = _SLOT.split(template)
+    return parts, [(place, parts[place]) for place in range(1, len(parts), 2)]
 
 
 @dataclass(frozen=True)
@@ -140,6 +151,8 @@ class Shots:
 
     def before(self, question: str, asked: Example, shown: Callable[[Example], str]) -> str:
         """Return the question after all shots, each as `shown` writes it with its answer."""
+        if not self.examples:
+            return question
         repeated = [shot.id for shot in self.examples if shot.text == asked.text]
         if repeated:
             raise EquipoiseError(f"shot {repeated[0]} is also asked, as {asked.id}; take other sentences as shots")

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..files import at_home
 from ..options import EngineOptions
 from ..records import EquipoiseError, ModelError
 from ..scoring.default_model import model_folder
@@ -28,7 +29,7 @@ def load_for_training(spec: str, *, device: str = "auto") -> tuple[Any, Any]:
 def _source(spec: str) -> tuple[str, dict[str, Any]]:
     if spec in ("", DEFAULT_MODEL):
         return str(model_folder()), {}
-    folder = Path(spec).expanduser()
+    folder = at_home(spec)
     if folder.is_dir():
         return str(folder), {}
     if spec.startswith(("planted", ".", "/", "~")) or spec.lower().endswith(".gguf"):

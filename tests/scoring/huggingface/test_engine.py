@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,10 +15,11 @@ from tiny import LLAMA, make_engine, make_model, make_tokenizer
 from equipoise.options import EngineOptions
 from equipoise.records import Example, ModelError, Prompt
 from equipoise.scoring.huggingface import engine as module
-from equipoise.scoring.huggingface.engine import HuggingFaceEngine, _existing_objects_kept
+from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.huggingface.model import config_sha256
-from equipoise.scoring.huggingface.passes import Answer
+from equipoise.scoring.huggingface.schedule import Batch
 from equipoise.scoring.opening import open_engine
+from equipoise.scoring.packing.rules import RowPlan
 
 PROMPT = Prompt("a", "task", "", "The nurse told the driver that she", (" was", " refers to the driver"))
 
@@ -89,13 +89,6 @@ def test_what_is_recorded_does_not_depend_on_free_memory(folder: Path, monkeypat
     assert records[0] == records[1]
 
 
-def test_existing_objects_are_left_alone_until_the_end() -> None:
-    before = gc.get_freeze_count()
-    with _existing_objects_kept():
-        assert gc.get_freeze_count() > before
-    assert gc.get_freeze_count() == 0
-
-
 def test_what_an_engine_says_of_its_model() -> None:
     engine = make_engine()
     model = engine._model
@@ -142,15 +135,32 @@ def test_pronouns_that_are_split_are_noted_once() -> None:
 
 def test_a_score_holds_the_sums_over_the_vocabulary_where_they_are_asked_for() -> None:
     engine = make_engine()
-    answers = [Answer((-1.0, -2.0), (1.5, 0.5)), Answer((-0.5,), (9.0, 9.0))]
-    plain = engine._score("k", ("f",), (), answers, [4, 5])
-    assert (plain.prompt_key, plain.flags, plain.reductions) == ("k", ("f",), {})
+
+    def scores(firsts: list[int]) -> list[Any]:
+        batch = Batch([PROMPT, PROMPTS[0]], RowPlan([2, 1], [2, 1, 1], firsts, [("f",), ()], [(), ()], [], "packed"))
+        batch.values = np.array([[-1.0, 1.5, 0.5], [-2.0, 8.0, 8.0], [-0.5, 9.0, 9.0], [-3.0, 2.5, 0.5]])
+        return list(engine._scored(batch, "engine"))
+
+    plain, other = scores([4, 5, 6])
+    assert (plain.prompt_key, plain.flags, plain.reductions) == (PROMPT.key("engine"), ("f",), {})
     assert plain.token_logprobs == ((-1.0, -2.0), (-0.5,)) and plain.stops == ()
+    assert (other.prompt_key, other.flags, other.token_logprobs) == (PROMPTS[0].key("engine"), (), ((-3.0,),))
     engine._reduced = True
-    summary = engine._score("k", (), (), answers, [4, 5]).reductions
+    summary, further = (score.reductions for score in scores([4, 5, 6]))
     assert summary["vocab_bits"] == pytest.approx(1.5 / math.log(2))
     assert summary["vocab_mass"] == pytest.approx(math.exp(-1) + math.exp(-0.5))
-    assert engine._score("k", (), (), answers, [4, 4]).reductions["vocab_mass"] == pytest.approx(math.exp(-0.5))
+    assert further["vocab_bits"] == pytest.approx(2.5 / math.log(2))
+    assert further["vocab_mass"] == pytest.approx(math.exp(-3))
+    assert scores([4, 4, 6])[0].reductions["vocab_mass"] == pytest.approx(math.exp(-0.5)), (
+        "a repeated token counts once"
+    )
+
+
+def test_a_value_that_no_row_gave_is_refused() -> None:
+    batch = Batch([PROMPT], RowPlan([1], [2], [4], [()], [()], [SimpleNamespace(places=[0])], "packed"))  # type: ignore[list-item]
+    batch.take(batch.plan.rows[0], np.array([[-1.0]]))
+    with pytest.raises(ModelError, match="the engine gave nan as a log-probability"):
+        make_engine()._scored(batch, "engine")
 
 
 def test_when_compiling_is_worth_it() -> None:

@@ -43,10 +43,7 @@ def batch(*questions: Sequence[tuple[int, ...]], mode: Mode = "padded", tokens: 
 
 def finished(passes: Passes, batches: Sequence[Batch], notes: list[str] | None = None) -> list[Any]:
     schedule = Schedule(passes, name="m", notes=notes if notes is not None else [])  # type: ignore[arg-type]
-    return [
-        [[answer.logprobs for answer in question] for question in one.by_question()]
-        for one in schedule.finished(iter(batches))
-    ]
+    return [[list(question) for question in one.logprobs()] for one in schedule.finished(iter(batches))]
 
 
 FIRST = [[(3,), (4, 5)], [(6,)]]
@@ -101,17 +98,15 @@ def test_one_by_one_each_row_has_a_pass() -> None:
     one = batch(*FIRST)
     Schedule(passes, name="m", notes=[]).one_by_one(one)  # type: ignore[arg-type]
     assert passes.told == [("padded", 1)] * len(one.plan.rows) and one.left == 0
-    (first, second), (third,) = one.by_question()
-    assert (first.logprobs, list(first.sums)) == ((-3.0,), [30, 300])
-    assert (second.logprobs, list(second.sums)) == ((-4.0, -5.0), [40, 400]), "sums of the first token"
-    assert (third.logprobs, list(third.sums)) == ((-6.0,), [60, 600])
+    assert list(one.logprobs()) == [((-3.0,), (-4.0, -5.0)), ((-6.0,),)]
+    assert list(one.sums()) == [[30, 300], [60, 600]], "of each question's first token"
 
 
 def test_a_probability_is_never_above_one() -> None:
     one = batch([(3,)])
     (row,) = one.plan.rows
     one.take(row, np.array([[1e-7]]))
-    assert one.answers[0].logprobs == (0.0,) and one.answers[0].sums == () and one.left == 0
+    assert list(one.logprobs()) == [((0.0,),)] and one.left == 0
 
 
 @pytest.mark.parametrize(("mode", "sizes"), [("packed", [2, 2, 1]), ("padded", [3, 2])])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from saved_models import BERT
@@ -13,7 +14,6 @@ from tiny import make_model, make_tokenizer
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring.encoding import Encoder
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
-from equipoise.scoring.huggingface.passes import Answer
 from equipoise.scoring.huggingface.trial import PROMPTS, Trial
 
 PROMPT = Prompt("a", "task", "", "The nurse told the driver that she", (" was", " refers to the driver"))
@@ -42,10 +42,11 @@ class Told:
 
     def one_by_one(self, batch: Any) -> None:
         self.asked.append((batch.plan.mode, len(batch.plan.counts)))
-        values = [-0.01 * first for first in batch.plan.firsts]
+        plan = batch.plan
+        values = [-0.01 * first for first, tokens in zip(plan.firsts, plan.lengths, strict=True) for _ in range(tokens)]
         if batch.plan.mode != "padded":
             values = self.packed(values)
-        batch.answers = [Answer((value,)) for value in values]
+        batch.values = np.array(values)[:, None]
 
 
 def trial(packed: Any, dtype: torch.dtype = torch.float32, row_tokens: int = 100) -> Trial:

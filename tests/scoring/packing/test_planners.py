@@ -72,7 +72,7 @@ def wait_until_free(pool: PlannerPool, count: int) -> None:
 def assert_equal(plans: Sequence[RowPlan], expected: Sequence[RowPlan]) -> None:
     assert len(plans) == len(expected)
     for plan, other in zip(plans, expected, strict=True):
-        assert plan[:3] == other[:3] and plan.mode == other.mode and len(plan.rows) == len(other.rows)
+        assert plan[:5] == other[:5] and plan.mode == other.mode and len(plan.rows) == len(other.rows)
         for row, same in zip(plan.rows, other.rows, strict=True):
             for name, value in vars(row).items():
                 np.testing.assert_array_equal(value, getattr(same, name))
@@ -105,8 +105,11 @@ def test_a_plan_is_handed_on_before_all_processes_have_work(pool: PlannerPool) -
 def test_a_prompt_that_is_too_long_is_refused_by_its_name(pool: PlannerPool) -> None:
     wait_until_free(pool, 2)
     long = [BATCHES[0][0]._replace(example_id="the long one", text="nurse " * 300)]
-    with pytest.raises(ModelError, match=r"the prompt of the long one has .* tokens; tiny takes at most 200"):
+    with pytest.raises(
+        ModelError, match=r"the prompt of the long one has .* tokens; tiny takes at most 200"
+    ) as refused:
         list(pool.plans([BATCHES[1], long, *BATCHES], here))
+    assert refused.value.example_ids == ("the long one",), "an audit goes on without it"
 
 
 def test_plans_that_nobody_fetched_are_not_mistaken_for_later_ones(pool: PlannerPool) -> None:
@@ -167,14 +170,14 @@ def asked(line: Connection, content: object) -> Any:
     return line.recv()
 
 
-def test_a_process_says_that_it_is_ready_plans_and_tells_errors() -> None:
+def test_a_process_says_that_it_is_ready_plans_and_tells_what_it_cannot_plan() -> None:
     with serving() as line:
         assert asked(line, (ENCODER.serialized, RULES)) == "ready"
         for batch in BATCHES[:2]:
-            assert_equal([asked(line, [tuple(prompt) for prompt in batch])], [here(batch)])
-        long = BATCHES[0][0]._replace(example_id="the long one", text="nurse " * 300)
-        assert asked(line, [tuple(long)]).startswith("the prompt of the long one has ")
-        assert_equal([asked(line, [tuple(prompt) for prompt in BATCHES[2]])], [here(BATCHES[2])])
+            assert_equal([asked(line, planners._sent(batch))], [here(batch)])
+        long = BATCHES[0][0]._replace(text="nurse " * 300)
+        assert asked(line, planners._sent([long])) is None
+        assert_equal([asked(line, planners._sent(BATCHES[2]))], [here(BATCHES[2])])
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError, ConnectionResetError, EOFError])

@@ -56,7 +56,9 @@ def test_every_sequence_has_its_place_in_a_row(name: Mode) -> None:
     rules = Rules("m", name, "padded", window=None, longest=None, row_tokens=10)
     plan = rules.plan([asked("abc", "de", "df"), asked("abc", "gh"), asked("xyz", "de")], letters)
     assert plan.counts == [2, 1, 1]
-    assert plan.firsts == [ord("d"), ord("d"), ord("g"), ord("d")]
+    assert plan.firsts == [ord("d"), ord("d"), ord("g"), ord("d")] and plan.lengths == [2, 2, 2, 2]
+    predicted = {place: target for row in plan.rows for place, target in zip(row.places, row.targets, strict=True)}
+    assert [chr(predicted[place]) for place in range(8)] == [*"dedfghde"], "sequence after sequence"
     assert sorted(int(owner) for row in plan.rows for owner in row.owners) == [0, 1, 2, 3]
 
 

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ...datasets import CARDS, Dataset, find_dataset_folder, open_dataset
 from ...datasets.pronouns import pronouns_in
 from ...datasets.rows import read_text
 from ...datasets.winobias import is_text_format
+from ...files import at_home
 from ...records import Floats, UndefinedMetric
 from ..rules.near_duplicates import words_in
 
@@ -55,7 +55,7 @@ def written_texts(spec: str) -> tuple[str, list[str], Dataset]:
     The paper counts the words of WinoBias's files, without brackets and line numbers. Our loader also joins a
     detached "'s", which changes the count.
     """
-    path = Path(spec).expanduser()
+    path = at_home(spec)
     if spec in CARDS and CARDS[spec].files:
         path = find_dataset_folder(spec)
     dataset = open_dataset(spec)

@@ -16,6 +16,7 @@ from huggingface_hub import get_hf_file_metadata, hf_hub_url, snapshot_download,
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
+from ...files import at_home
 from ...options import EngineOptions
 from ...records import ModelError
 from ..encoding import Encoder
@@ -36,7 +37,7 @@ SPREAD = "spread"
 
 def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
     """Return the engine of a local folder, or of a hub's model (`owner/name` or `owner/name@revision`)."""
-    folder = Path(name).expanduser()
+    folder = at_home(name)
     if folder.is_dir():
         if (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file():
             raise ModelError(f"{name} is a peft adapter: name its base model, and give this folder as adapter")
@@ -243,7 +244,7 @@ def changed(model: Any, options: EngineOptions) -> tuple[Any, dict[str, str]]:
     """Return the model with the adapter and the quantisation of the options, and what to record about them."""
     record: dict[str, str] = {}
     if options.adapter is not None:
-        model = _adapted(model, Path(options.adapter).expanduser(), options)
+        model = _adapted(model, at_home(options.adapter), options)
         record = {"adapter": options.adapter, "adapter_sha256": _adapter_sha256(options)}
         record["adapter_merged"] = "yes" if options.merge_adapter else "no"
     elif options.merge_adapter:
@@ -274,7 +275,7 @@ def _adapted(model: Any, folder: Path, options: EngineOptions) -> Any:
 
 
 def _adapter_sha256(options: EngineOptions) -> str:
-    folder = Path(str(options.adapter)).expanduser()
+    folder = at_home(str(options.adapter))
     files = [folder / "adapter_config.json", *sorted(folder.glob("adapter_model.*"))]
     return weights_sha256(files, content=options.verify_weights)
 
@@ -313,7 +314,7 @@ def template_thinks(name: str, options: EngineOptions) -> bool | None:
 
     None where there is no tokenizer to look at on this machine.
     """
-    path = Path(name).expanduser()
+    path = at_home(name)
     source, _, revision = name.partition("@")
     extra = {"revision": revision or options.revision} if revision or options.revision else {}
     if path.is_file():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,15 +30,6 @@ MODES: dict[Mode, str] = {
     "cached": "batches with a shared prompt cache",
     "padded": "padded rows",
 }
-
-
-class Answer(NamedTuple):
-    """What the model says of a sequence: the log-probability of each predicted token and, on request, the sums over the
-    vocabulary at the first of them.
-    """
-
-    logprobs: tuple[float, ...]
-    sums: Sequence[float] = ()
 
 
 class Passes:

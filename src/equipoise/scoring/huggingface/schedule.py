@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -14,39 +15,47 @@ from numpy.typing import NDArray
 from ...records import ModelError, Prompt
 from ..packing.prefix_tree import Row
 from ..packing.rules import RowPlan
-from .passes import Answer, Passes
+from .passes import Passes
+
+Logprobs = tuple[tuple[float, ...], ...]
+"""The log-probability of every token of every continuation of a prompt."""
 
 
 @dataclass
 class Batch:
-    """A batch in progress: its prompts, its plan, and the answers of its sequences so far."""
+    """A batch in progress: its prompts, its plan, and the values of its predicted tokens so far.
+
+    The values are those of the first sequence's tokens, then those of the second one's, and so on (`Passes.run`).
+    """
 
     prompts: Sequence[Prompt]
     plan: RowPlan
-    answers: list[Answer] = field(init=False)
+    values: NDArray[np.float64] = field(init=False)
     left: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.answers = [Answer(())] * len(self.plan.firsts)
+        self.values = np.empty((0, 0))
         self.left = len(self.plan.rows)
 
     def take(self, row: Row, values: NDArray[np.float64]) -> None:
-        """Store the row's predictions with their sequences."""
-        # A probability of one rounds to a log-probability a little above zero.
-        logprobs = np.minimum(values[:, 0], 0.0).tolist()
-        sums = values[:, 1:].tolist() if values.shape[1] > 1 else None
-        stop = 0
-        for owner, count in zip(row.owners.tolist(), row.counts.tolist(), strict=True):
-            start, stop = stop, stop + count
-            self.answers[owner] = Answer(tuple(logprobs[start:stop]), sums[start] if sums else ())
+        """Store the values of a row's predictions."""
+        if not len(self.values):
+            self.values = np.full((sum(self.plan.lengths), values.shape[1]), np.nan)
+        self.values[row.places] = values
         self.left -= 1
 
-    def by_question(self) -> Iterator[list[Answer]]:
-        """Yield the answers of each question, one for each sequence."""
-        stop = 0
-        for count in self.plan.counts:
-            start, stop = stop, stop + count
-            yield self.answers[start:stop]
+    def logprobs(self) -> Iterator[Logprobs]:
+        """Yield the log-probabilities of each question: one for every token of every sequence."""
+        # A probability of one rounds to a log-probability a little above zero.
+        values = iter(np.minimum(self.values[:, 0], 0.0).tolist())
+        sequences = iter([tuple(islice(values, length)) for length in self.plan.lengths])
+        return (tuple(islice(sequences, count)) for count in self.plan.counts)
+
+    def sums(self) -> Iterator[list[float]]:
+        """Yield the sums over the vocabulary at the first predicted token of each question."""
+        ends = np.cumsum(self.plan.lengths)
+        firsts = np.cumsum([0, *self.plan.counts[:-1]])
+        return iter(self.values[(ends - self.plan.lengths)[firsts], 1:].tolist())
 
 
 class Running(NamedTuple):

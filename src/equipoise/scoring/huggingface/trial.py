@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ...records import ModelError, Prompt
 from ..encoding import Question
 from ..packing.rules import Mode, planned
-from .passes import MODES, Answer, Passes
-from .schedule import Batch, Schedule
+from .passes import MODES, Passes
+from .schedule import Batch, Logprobs, Schedule
 
 REASONS = (" the shop was closed", " the rain had come")
 PROMPTS = tuple(
@@ -84,13 +84,13 @@ class Trial:
             return ""
         return f"{self._name} gives other answers in {MODES[mode]} (by {float(difference.max()):.2g} nats)"
 
-    def _answers(self, questions: Sequence[Question], mode: Mode) -> list[list[Answer]]:
+    def _answers(self, questions: Sequence[Question], mode: Mode) -> list[Logprobs]:
         """Return the answers to the questions, in rows long enough for the trial's tree to branch."""
         batch = Batch((), planned(questions, mode, row_tokens=max(ROW_TOKENS, self._passes.shape.row_tokens)))
         self._schedule.one_by_one(batch)
-        return list(batch.by_question())
+        return list(batch.logprobs())
 
 
-def _flat(answers: Sequence[Sequence[Answer]]) -> NDArray[np.float64]:
+def _flat(answers: Sequence[Logprobs]) -> NDArray[np.float64]:
     """Return all log-probabilities of the questions' answers."""
-    return np.array([value for question in answers for answer in question for value in answer.logprobs])
+    return np.array([value for question in answers for tokens in question for value in tokens])

@@ -14,10 +14,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ... import cores
-from ...records import EquipoiseError, ModelError
+from ...records import EquipoiseError
 from ..encoding import Asked, backend_ids
 from ..processes import ChildProcess, end, line_to_parent
 from .rules import RowPlan, Rules
@@ -55,8 +55,7 @@ class PlannerPool:
                 if worker is None:
                     yield plan_here(batch)
                 else:
-                    # Plain tuples are pickled faster.
-                    worker.send([tuple(prompt) for prompt in batch])
+                    worker.send(_sent(batch))
                     sent.append((worker, batch))
             while sent:
                 yield _received(*sent.popleft(), plan_here)
@@ -99,22 +98,26 @@ class _Worker(ChildProcess):
         with suppress(OSError):  # the process has ended; `receive` finds out
             self.line.send(content)
 
-    def receive(self) -> RowPlan | str | None:
-        """Return the plan of the batch, the message of an error, or None where the process has ended."""
+    def receive(self) -> RowPlan | None:
+        """Return the plan of the batch; None where it cannot be planned, or where the process has ended."""
         self._busy = False
         try:
-            answer: RowPlan | str = self.line.recv()
-            return answer
+            plan: RowPlan | None = self.line.recv()
+            return plan
         except (EOFError, OSError):
             self._ended = True
             return None
 
 
 def _received(worker: _Worker, batch: Sequence[Asked], plan_here: Planner) -> RowPlan:
-    answer = worker.receive()
-    if isinstance(answer, str):
-        raise ModelError(answer)
-    return answer or plan_here(batch)
+    # What a process cannot plan fails here too, with an error that names the examples.
+    return worker.receive() or plan_here(batch)
+
+
+def _sent(batch: Sequence[Asked]) -> list[tuple[Any, ...]]:
+    """Return a batch as it is sent: columns are pickled faster than rows, and plans do not need the examples."""
+    _, *columns = zip(*batch, strict=True)
+    return columns
 
 
 Item = TypeVar("Item")
@@ -169,15 +172,15 @@ def serve(line: Connection) -> None:
     for batch in _batches_of(line):
         try:
             line.send(rules.plan(batch, lambda texts: backend_ids(tokenizer, texts)))
-        except EquipoiseError as error:
-            line.send(str(error))
+        except EquipoiseError:
+            line.send(None)
 
 
 def _batches_of(line: Connection) -> Iterator[Sequence[Asked]]:
     """Yield the batches that arrive on the line, up to its end."""
     with suppress(EOFError, OSError):
         while True:
-            yield [Asked(*prompt) for prompt in line.recv()]
+            yield [Asked("", *prompt) for prompt in zip(*line.recv(), strict=True)]
 
 
 def main() -> None:

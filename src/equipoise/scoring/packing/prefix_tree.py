@@ -23,11 +23,15 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Sequences:
-    """Token sequences as one matrix padded with -1; the tokens of each from `starts` on are to be predicted."""
+    """Token sequences as one matrix padded with -1; the tokens of each from `starts` on are to be predicted.
+
+    `places` says how many tokens the sequences before each one predict: where its own come among all.
+    """
 
     tokens: Ids
     lengths: Ids
     starts: Ids
+    places: Ids
 
     @classmethod
     def of(cls, sequences: Sequence[Sequence[int]], starts: Sequence[int]) -> Sequences:
@@ -39,11 +43,12 @@ class Sequences:
         inside = np.arange(lengths.max()) < lengths[:, None]
         matrix = np.full(inside.shape, -1, dtype=np.int64)
         matrix[inside] = np.fromiter(chain.from_iterable(sequences), dtype=np.int64, count=int(lengths.sum()))
-        return cls(matrix, lengths, begins)
+        predicted = lengths - begins
+        return cls(matrix, lengths, begins, np.cumsum(predicted) - predicted)
 
     def take(self, rows: Ids) -> Sequences:
         """Return some of the sequences."""
-        return Sequences(self.tokens[rows], self.lengths[rows], self.starts[rows])
+        return Sequences(self.tokens[rows], self.lengths[rows], self.starts[rows], self.places[rows])
 
 
 @dataclass(frozen=True)
@@ -52,8 +57,9 @@ class Row:
 
     `paths[i, d]` is the node of sequence `owners[i]` at depth d (-1 beyond its end; the last token of a sequence is
     predicted, never computed). The row predicts at `nodes`, each listed once; the token `targets[j]` is predicted at
-    `nodes[picks[j]]`, and sequence `owners[i]` has the next `counts[i]` of these. In a fork, the first `stem` nodes are
-    the prompt that all its sequences continue.
+    `nodes[picks[j]]`, and sequence `owners[i]` has the next `counts[i]` of these. Among what all sequences predict, one
+    after the other, it comes at `places[j]`. In a fork, the first `stem` nodes are the prompt that all its sequences
+    continue.
     """
 
     tokens: Ids
@@ -65,6 +71,7 @@ class Row:
     picks: Ids
     targets: Ids
     counts: Ids
+    places: Ids
     stem: int = 0
 
     def __len__(self) -> int:
@@ -144,6 +151,8 @@ def _row(some: Sequences, shared: Ids, owners: Ids) -> Row:
     ends[paths[inside]] = np.broadcast_to(last[:, None] + 1, inside.shape)[inside]
     predicts = inside & (depth >= (some.starts - 1)[:, None])
     nodes, picks = np.unique(paths[predicts], return_inverse=True)
+    counts = predicts.sum(axis=1)
+    before = np.cumsum(counts) - counts
     return Row(
         tokens=some.tokens[:, :width][new],
         depths=np.broadcast_to(depth, new.shape)[new],
@@ -153,7 +162,8 @@ def _row(some: Sequences, shared: Ids, owners: Ids) -> Row:
         nodes=nodes,
         picks=picks,
         targets=some.tokens[:, 1 : width + 1][predicts],
-        counts=predicts.sum(axis=1),
+        counts=counts,
+        places=np.repeat(some.places - before, counts) + np.arange(counts.sum()),
     )
 
 

@@ -21,10 +21,11 @@ class RowPlan(NamedTuple):
     """A batch arranged in rows, and the mode in which the model computes these.
 
     Question q has the next `counts[q]` sequences, of which some begin others (`nested[q]`), and `flags[q]`.
-    `firsts` are the first predicted ids of the sequences.
+    Each sequence predicts the next `lengths[s]` tokens; `firsts` are the first ids of these.
     """
 
     counts: Sequence[int]
+    lengths: Sequence[int]
     firsts: Sequence[int]
     flags: Sequence[tuple[str, ...]]
     nested: Sequence[Nesting]
@@ -75,6 +76,11 @@ def planned(questions: Sequence[Question], mode: Mode, *, row_tokens: int) -> Ro
     """Return the plan of questions for a mode."""
     return RowPlan(
         [len(question.sequences) for question in questions],
+        [
+            len(ids) - start
+            for question in questions
+            for ids, start in zip(question.sequences, question.starts, strict=True)
+        ],
         [ids[start] for question in questions for ids, start in zip(question.sequences, question.starts, strict=True)],
         [question.flags for question in questions],
         [question.nested for question in questions],
