@@ -97,11 +97,14 @@ def test_occupations_are_tested_by_base_sentence_and_only_those_with_a_name() ->
         for row in rows.tolist():
             if names[row] and not math.isnan(values[row]):
                 several[items.clusters[row], names[row]].append(values[row])
-        means = np.array([np.mean(units) for units in several.values()])
-        for apart in separations(means, np.array([name for _, name in several], dtype=object), seed=plan.seed):
-            expected[metric, f"occupation={apart.group},type={kind}"] = apart.corrected
-    assert expected and dict(_occupations(items, plan, kinds)) == expected
-    assert {metric for metric, _ in expected} == {"ucerf", "ucerf_signed"}
-    assert {name for name, _ in _occupations(items, Plan([METRICS["ucerf"]], by=()), kinds)} == {
-        name for name in expected if name[0] == "ucerf"
-    }
+        expected[metric, kind] = [np.mean(units) for units in several.values()], [name for _, name in several]
+    by_kind = {(metric, part["type"]): means for metric, part, means in _occupations(items, plan, kinds)}
+    assert list(by_kind) == list(expected) == [("ucerf_signed", "type1"), ("ucerf", "type2")]
+    for name, (means, occupations) in expected.items():
+        assert by_kind[name][0] == pytest.approx(means) and by_kind[name][1].tolist() == occupations
+    measured, _ = measure_part(items, replace(plan, by=("occupation",), resamples=20), RunKey("m", "d", "t"))
+    tested = {row.group: row for row in measured if row.metric == "ucerf"}
+    for apart in separations(*by_kind["ucerf", "type2"], seed=plan.seed):
+        assert tested[f"occupation={apart.group},type=type2"].estimate.p == apart.corrected
+    (only,) = _occupations(items, Plan([METRICS["ucerf"]], by=()), kinds)
+    assert only[:2] == ("ucerf", {"type": "type2"})

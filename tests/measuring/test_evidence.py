@@ -136,7 +136,7 @@ def test_a_gap_needs_thirty_units_in_each_group(units: int, method: str) -> None
 
 
 def joint(statistic: Statistic, width: float, *, level: float = 0.95) -> tuple[float, float]:
-    estimate = means.joint_interval(statistic, means.units(statistic), width, level=level)
+    estimate = means.joint_interval(statistic, means.units(means.tables(statistic)), width, level=level)
     assert estimate is not None and estimate.method == bounded.JOINT
     return estimate.ends
 

@@ -306,6 +306,7 @@ def test_by_chooses_the_groups(mixed: Outcomes) -> None:
 
 def test_measurements_do_not_depend_on_the_cores(mixed: Outcomes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "BLOCK", 7)
+    monkeypatch.setattr(measuring, "SMALL_BLOCK", 5)
     chosen, found = plan(), []
     for count in (1, 2, 5):
         monkeypatch.setattr(cores, "wanted", lambda count=count: count)

@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from equipoise.runs.json_cells import check_objects, object_names
+from equipoise.runs.json_cells import SHAPES, check_objects, object_names
 
 GOOD = [
     {},
@@ -58,3 +58,9 @@ def test_a_cell_that_is_not_texts_by_name_is_refused(cell: str, reason: str) -> 
 def test_one_cell_in_another_layout_is_enough_to_read_them_all() -> None:
     assert object_names(column('{"a": "x"}', '{"b":"y"}', '{"a": "z", "c": "w"}'), "slots") == ["a", "b", "c"]
     assert object_names(column('{"a": "x: \\"b\\": \\"c\\""}', '{"d": "y"}'), "slots") == ["a", "d"]
+
+
+def test_cells_may_have_more_different_names_than_are_looked_for() -> None:
+    names = [f"({number}) \\d*" for number in range(SHAPES + 4)]
+    cells = [json.dumps({name: "x", **({"late": "y"} if number > 9 else {})}) for number, name in enumerate(names)]
+    assert object_names(column(*cells, *cells), "groups") == [*names[:11], "late", *names[11:]]

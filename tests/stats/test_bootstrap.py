@@ -346,3 +346,11 @@ def test_weights_of_one_chunk_are_held_and_those_of_several_drawn_anew() -> None
 def test_joint_numbers_tell_combinations_apart_in_their_order(rows: list[tuple[int, int, int]]) -> None:
     order = {row: number for number, row in enumerate(dict.fromkeys(rows))}
     assert module.joint_numbers(*np.array(rows).T).tolist() == [order[row] for row in rows]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 999, 2000])
+def test_quantiles_are_numpy_s_to_the_last_bit(count: int) -> None:
+    values = np.random.default_rng(count).normal(size=count)
+    for some in (values, np.round(values, 1)):
+        for shares in ((0.025, 0.975), (0.0, 1.0), (0.013, 0.5), (0.2, 0.9)):
+            assert module.quantiles(some, shares).tolist() == np.quantile(some, shares).tolist()

@@ -13,7 +13,7 @@ from kept_texts import assert_kept
 from scipy.stats import binomtest
 
 from equipoise.stats import bounded, jackknife
-from equipoise.stats.means import at_means, joint_interval, units
+from equipoise.stats.means import at_means, joint_interval, tables, units
 from equipoise.stats.resampling import Statistic
 
 
@@ -128,7 +128,7 @@ def test_a_statistic_of_two_means_is_taken_apart_and_put_together() -> None:
     values = np.array([0.2, 0.4, 0.9, 0.7, 0.8])
     groups = np.array(["a", "a", "b", "b", "b"], dtype=object)
     statistic = Statistic(difference, [values, groups], np.arange(5))
-    first, second = units(statistic)
+    first, second = units(tables(statistic))
     assert (len(first), len(second)) == (2, 3)
     means = [np.array([first.mean()]), np.array([second.mean()])]
     assert at_means(statistic, means) == pytest.approx(difference(values, groups))
@@ -142,7 +142,7 @@ def test_a_clear_difference_is_shown_by_enough_values() -> None:
     values = np.concatenate([rng.uniform(0, 0.2, 60), rng.uniform(0.8, 1, 60)])
     groups = np.repeat(np.array(["a", "b"], dtype=object), 60)
     statistic = Statistic(difference, [values, groups], np.arange(120))
-    joint = joint_interval(statistic, units(statistic), 1.0, level=0.95)
+    joint = joint_interval(statistic, units(tables(statistic)), 1.0, level=0.95)
     assert joint is not None and 0.3 < joint.low < 0.8 < joint.high
 
 

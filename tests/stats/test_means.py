@@ -26,7 +26,7 @@ def gap() -> Statistic:
 
 def joint(statistic: Statistic, **options: Any) -> Estimate | None:
     """Return the joint interval of a statistic of variables of width 1."""
-    return means.joint_interval(statistic, means.units(statistic), 1.0, **options)
+    return means.joint_interval(statistic, means.units(means.tables(statistic)), 1.0, **options)
 
 
 def ends(monkeypatch: pytest.MonkeyPatch, *pairs: tuple[float, float]) -> None:
@@ -36,10 +36,10 @@ def ends(monkeypatch: pytest.MonkeyPatch, *pairs: tuple[float, float]) -> None:
 
 
 def test_the_units_of_a_mean_are_the_means_of_its_clusters() -> None:
-    assert [units.tolist() for units in means.units(gap())] == [[0.5, 1.0], [1.0, 0.0]]
+    assert [units.tolist() for units in means.units(means.tables(gap()))] == [[0.5, 1.0], [1.0, 0.0]]
     # A number that no row has is not a cluster.
     sparse = Statistic(apart, gap().columns, np.array([0, 0, 2]))
-    assert [units.tolist() for units in means.units(sparse)] == [[0.5, 1.0], [1.0, 0.0]]
+    assert [units.tolist() for units in means.units(means.tables(sparse))] == [[0.5, 1.0], [1.0, 0.0]]
 
 
 def test_the_interval_of_means_is_drawn_with_seed_0() -> None:
@@ -50,7 +50,7 @@ def test_the_interval_of_means_is_drawn_with_seed_0() -> None:
 
 
 def test_a_function_without_weights_is_not_taken_apart() -> None:
-    assert means.units(Statistic(np.median, [np.array([0.0, 1.0])], np.array([0, 1]))) == []
+    assert means.tables(Statistic(np.median, [np.array([0.0, 1.0])], np.array([0, 1]))) == []
 
 
 def added(*columns: np.ndarray, weights: Any = None) -> np.ndarray:
@@ -96,11 +96,11 @@ def test_joint_intervals_and_tables_are_kept() -> None:
     statistic = Statistic(apart, [values, others], clusters)
     made = {
         "tables": [table.sum(axis=1) for exact in (False, True) for table in means.tables(statistic, exact=exact)],
-        "units": [chosen.sum() for chosen in means.units(statistic)],
-        "item": means.item_size(statistic),
+        "units": [chosen.sum() for chosen in means.units(means.tables(statistic))],
+        "item": means.item_size(means.tables(statistic)),
         "at": means.at_means(statistic, [np.array([0.1, 0.5]), np.array([0.3, 0.4])], exact=True),
         "joint": [
-            means.joint_interval(statistic, means.units(statistic), width, level=level, seed=1)
+            means.joint_interval(statistic, means.units(means.tables(statistic)), width, level=level, seed=1)
             for width in (1.0, 2.0)
             for level in (0.8, 0.95)
         ],
@@ -110,7 +110,7 @@ def test_joint_intervals_and_tables_are_kept() -> None:
 
 def test_at_most_four_means_are_tried_together_and_none_is_no_interval() -> None:
     statistic = gap()
-    some = means.units(statistic)
+    some = means.units(means.tables(statistic))
     assert means.joint_interval(statistic, [], 1.0, level=0.9) is None
     assert means.joint_interval(statistic, some[:1] * 5, 1.0, level=0.9) is None
     assert means.joint_interval(statistic, some, 1.0, level=0.9) is not None
@@ -118,7 +118,7 @@ def test_at_most_four_means_are_tried_together_and_none_is_no_interval() -> None
 
 def test_what_is_not_made_of_means_has_no_tables() -> None:
     plain = Statistic(np.median, [np.arange(4.0)], np.arange(4))
-    assert means.tables(plain) == [] and means.units(plain) == []
+    assert means.tables(plain) == [] and means.units(means.tables(plain)) == []
 
     def triple(values: np.ndarray, *, weights: Any = None) -> Any:
         return (np.stack([values, values, values]) @ weights).sum(axis=0)

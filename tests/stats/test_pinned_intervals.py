@@ -104,7 +104,7 @@ def _mean(values: Floats, level: float, seed: int) -> tuple[float, float]:
 
 
 def _joint(statistic: resampling.Statistic) -> tuple[float, float]:
-    joint = means.joint_interval(statistic, means.units(statistic), 1.0, level=0.9, seed=2)
+    joint = means.joint_interval(statistic, means.units(means.tables(statistic)), 1.0, level=0.9, seed=2)
     assert joint is not None
     return joint.ends
 

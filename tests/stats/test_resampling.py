@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.columns import COLUMNS
+from equipoise.metrics.fairness import accuracy_difference
 from equipoise.metrics.groups import mean
 from equipoise.records import UndefinedMetric
-from equipoise.stats import resampling
+from equipoise.stats import means, resampling
 from equipoise.stats.bootstrap import weight_chunks
 from equipoise.stats.resampling import Statistic, evaluate, resampled, takes_weights
 
@@ -280,3 +282,15 @@ def test_weights_that_a_function_asks_more_of_than_sums_need_rows() -> None:
     for name in ("sum", "shape", "ends__"):
         with pytest.raises(resampling.NeedsRows):
             getattr(weights, name)
+
+
+def test_columns_that_were_recorded_before_give_the_same_values() -> None:
+    rng = np.random.default_rng(4)
+    correct, names = rng.random(60), np.array(["pro", "anti"])[rng.integers(0, 2, 60)]
+    few, many = np.sort(rng.choice(60, 9, replace=False)), np.arange(50)
+    chunks = weight_chunks(60, resamples=40, seed=1)
+    plain = [Statistic(accuracy_difference, [correct, names], np.arange(60), rows) for rows in (few, many)]
+    known = [replace(statistic, recorded=means.tables(statistic)) for statistic in plain]
+    assert all(statistic.recorded for statistic in known)
+    for first, second in zip(evaluate(plain, chunks), evaluate(known, chunks), strict=True):
+        assert np.array_equal(first, second, equal_nan=True)

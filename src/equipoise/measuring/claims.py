@@ -8,15 +8,18 @@ overconfidence share the other fifth. docs/decisions/claims.md has the simulatio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from .. import cores
 from ..records import Floats, Integers, Measurement, Strings, group_label, parse_group
 from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..stats.separation import separations
-from ..stats.signs import sign_tests
+from ..stats.signs import SignTests, sign_tests
 from ..uncertainty import PERPLEXITY
 from .cells import by_value
 from .group_pairs import GroupPair, are_compared, compared_column, group_pairs
@@ -69,13 +72,23 @@ def with_claims(
     kinds = by_value(items.outcomes.group("type")) or [("", np.arange(len(items)))]
     groups = [claim for claim in _group_claims(items, plan, kinds) if claim.name in names]
     sure = [claim for claim in _claims(items, plan, kinds, (OVERCONFIDENCE,)) if claim.name in names]
-    for several, share in ((groups, SHARES["groups"]), (sure, SHARES["overconfidence"])):
-        if several:
-            tests = sign_tests([claim.units for claim in several], draws=DRAWS, seed=plan.seed)
-            for claim, p, corrected in zip(several, tests.p.tolist(), tests.corrected.tolist(), strict=True):
-                p_values[claim.name] = (p, corrected / share)
-    for name, corrected in _occupations(items, plan, kinds):
-        p_values[name] = (corrected, corrected * len(kinds) / SHARES["occupations"])
+    families = [(groups, SHARES["groups"]), (sure, SHARES["overconfidence"])]
+    families = [(several, share) for several, share in families if several]
+    occupations = list(_occupations(items, plan, kinds))
+    tests: list[Callable[[], Any]] = []
+    for several, _ in families:
+        tests.append(partial(sign_tests, [claim.units for claim in several], draws=DRAWS, seed=plan.seed))
+    for _, _, means in occupations:
+        tests.append(partial(separations, *means, seed=plan.seed))
+    results = iter(cores.shared_out(lambda test: test(), tests))
+    for several, share in families:
+        signs: SignTests = next(results)
+        for claim, p, corrected in zip(several, signs.p.tolist(), signs.corrected.tolist(), strict=True):
+            p_values[claim.name] = (p, corrected / share)
+    for metric, part, _ in occupations:
+        for row in next(results):
+            name = metric, group_label({"occupation": row.group, **part})
+            p_values[name] = (row.corrected, row.corrected * len(kinds) / SHARES["occupations"])
     p_values |= _of_attributes(p_values)
     return [_with_p(row, p_values, errors) for row in rows]
 
@@ -155,8 +168,10 @@ def _pair_claims(items: Items, plan: Plan, kind: str, rows: Integers, pairs: Seq
                 yield Claim((metric.name, group_label({"pair": pair.name, **({"type": kind} if kind else {})})), units)
 
 
-def _occupations(items: Items, plan: Plan, kinds: Sequence[tuple[str, Integers]]) -> Iterator[tuple[Name, float]]:
-    """Yield how sure it is that an occupation's U differs from the others', corrected for the occupations of its type.
+def _occupations(
+    items: Items, plan: Plan, kinds: Sequence[tuple[str, Integers]]
+) -> Iterator[tuple[str, Mapping[str, str], tuple[Floats, Strings]]]:
+    """Yield the metric, the type, and U by cluster and occupation, of which each is tested against the others.
 
     Where no answer is right, it is the signed U: the other one does not see who was chosen.
     """
@@ -171,9 +186,7 @@ def _occupations(items: Items, plan: Plan, kinds: Sequence[tuple[str, Integers]]
             continue
         # Sets that share a base sentence are one piece of evidence.
         means = _by_cluster(values, items.clusters, names, rows)
-        for row in separations(*means, seed=plan.seed):
-            label = group_label({"occupation": row.group, **({"type": kind} if kind else {})})
-            yield (metric + suffix(estimator), label), row.corrected
+        yield metric + suffix(estimator), {"type": kind} if kind else {}, means
 
 
 def _by_cluster(values: Floats, clusters: Integers, names: Strings, rows: Integers) -> tuple[Floats, Strings]:

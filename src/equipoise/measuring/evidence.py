@@ -61,7 +61,22 @@ class Evidence:
     @cached_property
     def averaged(self) -> list[list[Floats]]:
         """The values of the clusters under each mean, by variant; [] where the metric is not made of means."""
-        return [means.units(statistic) for statistic in self.statistics]
+        return [means.units(recorded) for recorded in self._tables]
+
+    @cached_property
+    def _tables(self) -> list[list[Floats]]:
+        """The sums and counts of each mean by cluster, by variant; [] where the metric is not made of means."""
+        return [means.tables(statistic) for statistic in self.statistics]
+
+    @property
+    def recorded(self) -> list[list[Floats]]:
+        """What is summed by cluster, by variant, as far as it is known; [] where it is not."""
+        return self._tables if self._is_of_any else [[] for _ in self.statistics]
+
+    @property
+    def _is_of_any(self) -> bool:
+        """Whether it is not a mean of units."""
+        return not is_plain_mean(self.metric) and self.metric.interval != "paired"
 
     @cached_property
     def clusters(self) -> int:
@@ -87,7 +102,7 @@ class Evidence:
         """Whether there is enough evidence for a bootstrap."""
         if not self.metric.resampled:
             return False
-        if not is_plain_mean(self.metric) and self.metric.interval != "paired":
+        if self._is_of_any:
             return self.fewest >= bounded.ENOUGH_UNITS
         if self.bounds is None or (self.metric.interval == "paired" and self._column.continuous):
             return len(self.units) >= bounded.ENOUGH_UNITS
@@ -102,7 +117,7 @@ class Evidence:
         if not self.metric.resampled:
             return self._alone("no interval")
         samples = samples if self.needs_resamples else None
-        if is_plain_mean(self.metric) or self.metric.interval == "paired":
+        if not self._is_of_any:
             estimate = self._of_units(samples)
         elif self.metric.interval in ("simultaneous", "deviations"):
             estimate = self._of_means(samples)
@@ -237,7 +252,7 @@ class Evidence:
         norm = self.metric.norm
         if self._column.signed and norm is None:
             return jackknife.signed_interval(self.statistics, level=self.level)
-        item = max(map(means.item_size, self.statistics))
+        item = max(map(means.item_size, self._tables))
         statistics = [replace(s, function=norm.differences) if norm else s for s in self.statistics]
         values = np.atleast_1d(np.mean([statistic.value for statistic in statistics], axis=0))
         left_out = np.atleast_2d(jackknife.left_out_values(statistics))

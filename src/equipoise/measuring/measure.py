@@ -201,8 +201,10 @@ def _block_estimates(
     """Return the estimate of each named value of some points."""
     named = [list(named_values(point)) for point in points]
     evidence = [list(_evidence(point, names, k, plan, sample)) for point, names in zip(points, named, strict=True)]
-    needy = [point for point, several in zip(points, evidence, strict=True) if any(e.needs_resamples for e in several)]
-    samples = dict(zip(map(id, needy), _samples(needy, plan, drawn), strict=True))
+    both = list(zip(points, evidence, strict=True))
+    # The first evidence of a point is of all its variants.
+    needy = [(point, several[0].recorded) for point, several in both if any(e.needs_resamples for e in several)]
+    samples = dict(zip((id(point) for point, _ in needy), _samples(needy, plan, drawn), strict=True))
     estimated = []
     for point, values, several in zip(points, named, evidence, strict=True):
         for number, (_, value, variants, rows) in enumerate(values):
@@ -320,20 +322,31 @@ def _weights(points: Sequence[Point], plan: Plan) -> dict[int, Chunks]:
     }
 
 
-def _samples(points: Sequence[Point], plan: Plan, drawn: Mapping[int, Chunks]) -> list[list[Floats]]:
-    """Return the resampled values of each point, by variant; `drawn` are weights that are known already."""
+def _samples(
+    points: Sequence[tuple[Point, list[list[Floats]]]], plan: Plan, drawn: Mapping[int, Chunks]
+) -> list[list[Floats]]:
+    """Return the resampled values of each point, by variant.
+
+    With a point comes what it sums by cluster, as far as that is known. `drawn` are weights that are known already.
+    """
     # The same number of clusters is resampled in the same way.
     alike: dict[tuple[int, Precision], list[int]] = {}
-    for number, point in enumerate(points):
+    for number, (point, _) in enumerate(points):
         alike.setdefault((point.job.population.clusters, point.job.population.precision), []).append(number)
     samples: list[list[Floats]] = [[] for _ in points]
     for (clusters, precision), numbers in alike.items():
         chunks = drawn.get(clusters) or bootstrap.weight_chunks(clusters, resamples=plan.resamples, seed=plan.seed)
-        statistics = [statistic for number in numbers for statistic in points[number].statistics(signed=True)]
+        statistics = [statistic for number in numbers for statistic in _signed(*points[number])]
         values = iter(evaluate(statistics, chunks, precision))
         for number in numbers:
-            samples[number] = [next(values) for _ in points[number].rows]
+            samples[number] = [next(values) for _ in points[number][0].rows]
     return samples
+
+
+def _signed(point: Point, recorded: Sequence[Sequence[Floats]]) -> list[Statistic]:
+    """Return the statistics of the differences behind a point, which sum what its own do."""
+    several = zip(point.statistics(signed=True), recorded, strict=True)
+    return [replace(statistic, recorded=tables) for statistic, tables in several]
 
 
 def jobs(items: Items, plan: Plan) -> Iterator[Job]:

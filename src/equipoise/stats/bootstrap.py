@@ -91,9 +91,21 @@ def percentile(value: float, samples: NDArray[Any], *, level: float, units: int)
     # A metric that is undefined in most resamples has no interval to trust.
     if len(defined) < len(samples) / 2 or not len(defined):
         return Estimate.alone(value, level=level, n=units, method=UNDEFINED)
-    low, high = np.quantile(defined, _ends(defined, level, units)).tolist()
+    low, high = quantiles(defined, _ends(defined, level, units)).tolist()
     method = f"percentile bootstrap, {len(samples)} resamples of {units:,} clusters"
     return Estimate(float(value), low, high, level, units, method)
+
+
+def quantiles(values: NDArray[Any], shares: Sequence[float]) -> NDArray[np.float64]:
+    """Return some quantiles of values without NaN, as `np.quantile` does, with less around it."""
+    places = (len(values) - 1) * np.asarray(shares)
+    below = places.astype(np.int64)
+    above = np.minimum(below + 1, len(values) - 1)
+    ordered = np.partition(values, np.concatenate([below, above]))
+    low, high, beyond = ordered[below], ordered[above], places - below
+    # From the nearer of the two, so that rounding is as small as it can be.
+    apart = high - low
+    return np.where(beyond < 0.5, low + apart * beyond, high - apart * (1 - beyond))
 
 
 def t_factor(level: float, freedom: float) -> float:

@@ -39,14 +39,14 @@ class _Recorder:
         return np.ones((len(table), 1))
 
 
-def units(statistic: Statistic) -> list[Floats]:
-    """Return the values of the clusters under each mean, from an unknown origin; [] if it is not made of means."""
-    return [total[count > 0] / count[count > 0] for total, count in tables(statistic)]
+def units(recorded: Sequence[Floats]) -> list[Floats]:
+    """Return the values of the clusters under each mean of `tables`."""
+    return [total[count > 0] / count[count > 0] for total, count in recorded]
 
 
-def item_size(statistic: Statistic) -> float:
-    """Return the size of an item in clusters, under the mean where it is largest; the statistic is made of means."""
-    return max(float((count > 0).sum() / count.sum()) for _, count in tables(statistic))
+def item_size(recorded: Sequence[Floats]) -> float:
+    """Return the size of an item in clusters, under the mean of `tables` where it is largest."""
+    return max(float((count > 0).sum() / count.sum()) for _, count in recorded)
 
 
 def tables(statistic: Statistic, *, exact: bool = False) -> list[Floats]:

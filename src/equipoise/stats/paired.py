@@ -170,7 +170,7 @@ def _left_out(contest: Contest, present: Integers, level: float) -> Estimate:
         plain = jackknife.plain_interval(value, left_out, level=level)
         return Estimate(value, *plain, level, clusters, jackknife.PLAIN)
     # Where a metric is not made of means, an item counts as much as a cluster: more cannot be said.
-    item = max((means.item_size(s) if means.units(s) else 1.0) for s in contest.first)
+    item = max((means.item_size(tables) if tables else 1.0) for tables in map(means.tables, contest.first))
     ends = jackknife.scale_interval(value, left_out, scale, item=item, level=level)
     return Estimate(value, *ends, level, clusters, jackknife.METHOD)
 

@@ -37,7 +37,8 @@ class Statistic:
 
     With `rows` the columns and numbers are those of all items, of which the statistic takes these. They are copied out
     when they are needed: thousands of statistics of a million items would not fit into memory. `shares` say what each
-    item counts, where not all count alike; a function without `weights` does not see them.
+    item counts, where not all count alike; a function without `weights` does not see them. `recorded` are the columns
+    that it sums, added up by cluster, where they are known: it need not be run to see them.
     """
 
     function: Callable[..., Any]
@@ -45,6 +46,7 @@ class Statistic:
     numbers: Integers
     rows: Integers | slice | None = None
     shares: Floats | None = None
+    recorded: Sequence[Floats] = ()
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
@@ -195,6 +197,15 @@ class _Tape:
         self.recorded.append([self.batch.place(column) for column in by_cluster])
         return np.ones((len(table), 1))  # any defined value: only what is summed matters now
 
+    def take(self, tables: Sequence[Floats]) -> None:
+        """Record columns that are added up already, by the numbers of all clusters."""
+        local = slice(None) if self.batch.local is None else self.batch.local
+        for table in tables:
+            # The last clusters may have no row in the statistic.
+            by_cluster = np.zeros((len(table), self.batch.clusters))
+            by_cluster[:, : table.shape[1]] = table[:, local]
+            self.recorded.append([self.batch.place(column) for column in by_cluster])
+
     def replay(self, results: NDArray[np.floating]) -> ClusterWeights:
         """Return weights that answer with these sums."""
         self.results = results
@@ -272,8 +283,11 @@ def _wave(
         try:
             if not takes_weights(statistic.function):
                 raise NeedsRows
-            with np.errstate(all="ignore"):
-                statistic.function(*statistic.arrays, weights=weights)
+            if statistic.recorded:
+                tape.take(statistic.recorded)
+            else:
+                with np.errstate(all="ignore"):
+                    statistic.function(*statistic.arrays, weights=weights)
             tapes[number] = tape
         except NeedsRows:
             row_wise[number] = []
