@@ -14,7 +14,6 @@ from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Job, Plan, Population, measured_items
 from equipoise.measuring.measure import measure as measure_items
 from equipoise.measuring.part import set_sentences
-from equipoise.measuring.undefined import undefined_notes
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.columns import COLUMNS
 from equipoise.metrics.groups import mean
@@ -371,9 +370,6 @@ def test_without_any_pair_ucerf_is_undefined_and_noted(make_outcomes) -> None:
     assert [note.split(" (")[0] for note in notes] == ["ucerf is undefined for all items and for 1 group"]
     _, notes = measure(make_outcomes(rows), plan("ucerf", by=("stereotype",)), LABELS)
     assert [note.split(" (")[0] for note in notes] == ["ucerf is undefined for all items and for 5 groups"]
-    assert list(undefined_notes({"ece": {"all": "no label", "type=a": "", "type=b": ""}})) == [
-        "ece is undefined for all items and for 2 groups (no label)"
-    ]
 
 
 def test_a_third_pronoun_joins_its_set(make_outcomes) -> None:
