@@ -174,6 +174,9 @@ def test_a_certificate_and_identities_are_written_where_asked(
     said_of = capsys.readouterr().out.splitlines()
     assert said_of == ["A paragraph\N{REPLACEMENT CHARACTER}.", f"{run / CERTIFICATE} is written"]
     assert (run / CERTIFICATE).read_bytes() == b"certificate"
+    report._certificate(replace(wanted, out=tmp_path / "there.json"))
+    assert capsys.readouterr().out.splitlines() == [said_of[0], f"{tmp_path / 'there.json'} is written"]
+    assert (tmp_path / "there.json").read_bytes() == b"certificate"
     report._certificate(replace(wanted, out=tmp_path / "c.json", quiet=True))
     assert (tmp_path / "c.json").read_bytes() == b"certificate" and capsys.readouterr().out == ""
     asked = noted(monkeypatch, "equipoise.report.identity_figures", [("radar.png", b"png")])

@@ -82,10 +82,16 @@ def test_a_training_that_fails_shows_its_curves_where_it_has_some(
 
     from equipoise.cli import app
 
+    def told() -> str:
+        result = CliRunner().invoke(app, ["tune", "smollm2", "--out", str(tmp_path)])
+        assert str(result.exception) == "no step passed"
+        return result.stderr
+
     noted(monkeypatch, TUNE, TrainingError("no step passed"))
     assert refusal("tune", "smollm2", "--out", tmp_path) == "no step passed"
-    (tmp_path / "training").mkdir()
+    assert told() == ""
+    (tmp_path / "training" / "report.json").mkdir(parents=True)
+    assert told() == "", "a folder of that name is no report"
+    (tmp_path / "training" / "report.json").rmdir()
     (tmp_path / "training" / "report.json").write_text("{}")
-    result = CliRunner().invoke(app, ["tune", "smollm2", "--out", str(tmp_path)])
-    assert result.stderr == f"{tmp_path}/training/page.html shows the learning curves\n"
-    assert str(result.exception) == "no step passed"
+    assert told() == f"{tmp_path}/training/page.html shows the learning curves\n"

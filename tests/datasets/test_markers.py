@@ -198,3 +198,13 @@ def test_the_first_word_that_is_there_twice_is_named(tmp_path: Path) -> None:
     file.write_text(f'[age]\n{sides[0]} = ["a", "b"]\n{sides[1]} = ["B", "A"]\n')
     with pytest.raises(DatasetError, match=r"m\.toml:3: duplicate 'B' in \[age\]$"):
         markers.read_markers(file)
+
+
+def test_names_that_differ_in_more_than_case_are_two_attributes(tmp_path: Path) -> None:
+    sides = 'privileged = ["{0}a"]\ndisadvantaged = ["{0}b"]\n'
+    names = ("Maße", "Masse", "body type")
+    text = "".join(f'["{name}"]\n{sides.format(place)}' for place, name in enumerate(names))
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    known = read_markers(tmp_path / "mine.toml")
+    asked = ["maße", "MASSE", "Body-Type", " body_type "]
+    assert [one.name for one in choose(known, asked, crossed=False)] == ["Maße", "Masse", "body type", "body type"]

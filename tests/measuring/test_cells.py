@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from equipoise.datasets import open_dataset
-from equipoise.measuring.cells import cells, check_groups, with_intersections
+from equipoise.measuring.cells import _union, by_value, cells, check_groups, with_intersections
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
@@ -77,3 +79,37 @@ WITHIN = {
     "demographic_parity": ("chosen_positive", "gender_within", "male", "female"),
 }
 """Metric -> what is averaged, and the two sides; of the second kind only in sets that have both."""
+
+
+ROWS = st.sets(st.integers(0, 12), min_size=1).map(sorted).map(np.array)
+
+
+@given(ROWS, ROWS)
+def test_rows_among_either_are_those_of_both_each_once_and_sorted(rows: Any, others: Any) -> None:
+    assert _union(rows, others).tolist() == sorted({*rows.tolist(), *others.tolist()})
+    assert _union(rows, None) is rows
+
+
+@given(st.lists(st.sampled_from(["", "a", "b", "c"])), st.data())
+def test_each_value_has_its_rows_in_their_order(names: list[str], data: st.DataObject) -> None:
+    column = np.array(names, dtype=object)
+    chosen = data.draw(st.lists(st.sampled_from(range(len(names))), unique=True) if names else st.just([]))
+    numbers = np.array([ord(name or "z") for name in names], dtype=np.int64)
+    for rows in (list(range(len(names))), chosen):
+        expected = {name: [row for row in rows if names[row] == name] for name in sorted({names[row] for row in rows})}
+        expected.pop("", None)
+        some = np.array(rows, dtype=np.int64)
+        for given_numbers in (None, numbers):
+            found = [(name, group.tolist()) for name, group in by_value(column, some, given_numbers)]
+            assert found == list(expected.items())
+    assert [name for name, _ in by_value(column)] == sorted(set(names) - {""})
+
+
+def test_values_are_plain_texts_told_apart_by_the_numbers_that_are_given() -> None:
+    column = np.array(["b", "a", "b"])
+    assert [(type(name), name, rows.tolist()) for name, rows in by_value(column)] == [
+        (str, "a", [1]),
+        (str, "b", [0, 2]),
+    ]
+    apart = by_value(column, None, np.array([0, 1, 2]))
+    assert [(name, rows.tolist()) for name, rows in apart] == [("a", [1]), ("b", [0]), ("b", [2])]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.measuring.decisions import decision_columns
 from equipoise.measuring.group_pairs import group_pairs
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measured_items
@@ -93,3 +94,16 @@ SETS = [("a", 0.9, "male"), ("a", 0.5, "female"), ("b", 0.3, "male"), ("b", 0.2,
 def test_few_scenarios_have_an_interval_of_the_logits(scenarios: int) -> None:
     row = measured(crossed(scenarios, noise=0.5))["discrim_eval", "pair=f|m,type=open"]
     assert row.estimate.method == "jackknife of clusters" and row.low < 0.4 < row.high
+
+
+def test_what_an_open_answer_means_beside_the_candidates_does_not_decide(make_outcomes: Any) -> None:
+    probs = (0.3, 0.2, 0.15, 0.15, 0.1, 0.1)
+    rows = [{"pair": pair, "probs": probs, "gender": sex} for pair, _, sex in SETS]
+    outcomes = replace(make_outcomes(rows), good=np.array([0, 1, 0, ABSENT]))
+    is_open = np.array([True, True, False, True])
+    columns = decision_columns(outcomes, np.array([[0, 1]]), is_open)
+    assert columns["p_good"] == pytest.approx([0.6, 0.4, 0.3, np.nan], nan_ok=True)
+    logits = np.log([0.3 / 0.2, 0.2 / 0.3, 0.3 / 0.7, np.nan])
+    assert columns["logit_good"] == pytest.approx(logits, nan_ok=True)
+    assert columns["good_lean"] == pytest.approx([0.1, -0.1, np.nan, np.nan], nan_ok=True)
+    assert columns["good_range"] == pytest.approx([0.2, np.nan, np.nan, np.nan], nan_ok=True)

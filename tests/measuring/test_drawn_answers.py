@@ -140,3 +140,11 @@ def test_outcomes_without_sets_have_no_share_of_sets_that_must_change() -> None:
     probs = np.array([[0.5, 0.5], [0.5, 0.5], [0.25, 0.75], [0.5, 0.5]])
     assert _must_change(Items(two_sets(probs))) == 0.125
     assert np.isnan(_must_change(Items(two_sets(probs).take(np.array([0, 2])))))
+
+
+def test_types_come_in_the_order_of_their_names(run: Run) -> None:
+    outcomes = run.parts[0].outcomes
+    names = np.array([f"kind {letter}" for letter in "hbdacgfe"], dtype=object)
+    kinds = names[np.arange(len(outcomes)) // 2 % len(names)]
+    of_many = replace(outcomes, groups={**outcomes.groups, "type": kinds})
+    assert [row.kind for row in drawn_answers(of_many, [])] == sorted(names)

@@ -251,3 +251,25 @@ def test_goals_come_before_a_width_and_all_is_asked_without_either(
         assert given[2:] == ("plan", "key", until) and named == {"at_most": 3}
     else:
         assert given[2:] == ("plan",) and named == {"width": 0.1, "joint": True, "drop": False}
+
+
+def test_what_is_not_settled_at_the_last_of_several_looks_is_asked_of_each_other_sentence_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = identity_dataset(builtin(20), recipe(augmentations=["R"], attributes=["age", "race"]))
+    of_family: dict[str, list[Example]] = {}
+    for example in data.examples:
+        of_family.setdefault(sampling._family(example), []).append(example)
+    age, race = (sorted(name for name in of_family if attribute in name) for attribute in ("age", "race"))
+    widths = dict.fromkeys(age, 0.01) | dict.fromkeys(race, 0.5)
+    estimates = {name: SimpleNamespace(width=width) for name, width in widths.items()}
+    monkeypatch.setattr(sampling, "planned_looks", lambda units: [2, 3, 5])
+    monkeypatch.setattr(sampling, "confidence_disparities", lambda *_: estimates)
+    monkeypatch.setattr(sampling, "Items", lambda outcomes: outcomes)
+    found = until_precise(data, lambda examples: len(examples), Plan([]), width=0.1, drop=True)  # type: ignore[arg-type, return-value]
+    assert [look.sentences for look in found.looks] == [2, 3, 5] and found.sample is not None
+    asked = [example.id for example in found.dataset.examples]
+    assert len(asked) == len(set(asked)), "none twice"
+    for names, sentences in ((age, 2), (race, found.looks[0].of)):
+        examples = [e for e in found.dataset.examples if sampling._family(e) in names]
+        assert len({example.cluster_id for example in examples}) == sentences

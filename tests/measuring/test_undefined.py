@@ -1,24 +1,41 @@
-"""Notes on metrics without a value name the first group and count the others."""
+"""Notes on metrics without a value: which groups miss it, how many, and why."""
 
 from __future__ import annotations
+
+import pytest
 
 from equipoise.measuring.undefined import is_on_undefined, undefined_notes
 
 
-def test_groups_are_counted_and_occupations_are_told_together() -> None:
-    notes = list(
-        undefined_notes(
-            {
-                "ece": {"all": "no label", "type=a": "", "type=b": ""},
-                "eo_sum": {"occupation=nurse": "empty", "occupation=cook,type=a": "empty", "occupation=cook": "empty"},
-                "tpr": {"type=a": "empty"},
-            }
-        )
-    )
-    assert notes == [
-        "ece is undefined for all items and for 2 groups (no label)",
-        "tpr is undefined for type=a (empty)",
-        "these metrics are not defined for some occupations, because items to compare are missing: "
-        "eo_sum (2 occupations)",
+@pytest.mark.parametrize(
+    ("groups", "where"),
+    [
+        (("all",), "all items"),
+        (("all", "type=a"), "all items and for 1 group"),
+        (("all", "type=a", "type=b"), "all items and for 2 groups"),
+        (("type=a",), "type=a"),
+        (("type=a", "type=b"), "type=a and for 1 other group"),
+        (("type=a", "type=b", "gender=x"), "type=a and for 2 other groups"),
+    ],
+)
+def test_the_first_group_is_named_with_its_reason_and_the_others_are_counted(
+    groups: tuple[str, ...], where: str
+) -> None:
+    reasons = {label: f"reason {number}" for number, label in enumerate(groups)}
+    assert list(undefined_notes({"ece": reasons})) == [f"ece is undefined for {where} (reason 0)"]
+
+
+def test_occupations_are_counted_once_for_all_metrics_that_miss_as_many_of_them() -> None:
+    both = {"occupation=nurse": "", "occupation=nurse,type=a": "", "occupation=cook": ""}
+    missing = {"a": both, "b": {"occupation=cook": "", "type=x": "none"}, "c": both}
+    why = "these metrics are not defined for some occupations, because items to compare are missing"
+    assert list(undefined_notes(missing)) == [
+        "b is undefined for type=x (none)",
+        f"{why}: a, c (2 occupations); b (1 occupation)",
     ]
-    assert all(map(is_on_undefined, notes)) and not is_on_undefined("3 of 4 sets have one sentence only")
+    assert list(undefined_notes({})) == []
+
+
+def test_such_notes_are_known_from_others() -> None:
+    notes = undefined_notes({"a": {"all": "none", "occupation=cook": ""}})
+    assert [is_on_undefined(note) for note in (*notes, "a note on something else", "")] == [True, True, False, False]

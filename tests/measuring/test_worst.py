@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from equipoise.measuring import worst as module
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.worst import worst_groups
 from equipoise.metrics import METRICS
+from equipoise.metrics.metric import Metric
 from equipoise.records import EquipoiseError
 
 BY = ["gender*land"]
@@ -85,10 +87,29 @@ def test_the_worst_of_drawn_groups_is_as_kept(make_outcomes, n: int) -> None:
 
 
 def test_groups_that_are_not_crossed_have_no_worst(make_outcomes) -> None:
-    items = measured_items(make_outcomes(rows_of({("male", "x"): 0.9}, n=8)), Plan([METRICS["accuracy"]], by=BY))
+    rates = {(gender, land): 0.9 for gender in ("male", "female") for land in "xy"}
+    items = measured_items(make_outcomes(rows_of(rates, n=8)), Plan([METRICS["accuracy"]], by=BY))
     assert list(worst_groups(items, Plan([METRICS["accuracy"]], by=["gender"]))) == []
     assert list(worst_groups(items, Plan([METRICS["ucerf"]], by=BY))) == []
+    (worst,) = worst_groups(items, Plan([METRICS["accuracy"]], by=["gender", *BY, "land"], resamples=20))
+    assert set(worst.parts) == {"gender*land", "worst_of"}
     assert module.FEWEST == 5
+
+
+ACCURACY = METRICS["accuracy"]
+WITHOUT_WORST = [
+    replace(ACCURACY, unit="sets"),
+    replace(ACCURACY, resampled=False),
+    replace(ACCURACY, better="neither"),
+]
+
+
+@pytest.mark.parametrize(
+    ("by", "metrics"), [(None, [ACCURACY]), (["gender"], [ACCURACY]), (BY, WITHOUT_WORST), ([], WITHOUT_WORST)]
+)
+def test_items_are_not_looked_at_where_no_group_can_be_the_worst(by: list[str] | None, metrics: list[Metric]) -> None:
+    unread: Any = object()
+    assert list(worst_groups(unread, Plan(metrics, by=by))) == []
 
 
 def test_groups_whose_resamples_are_equal_and_have_no_bounds_have_no_interval(make_outcomes) -> None:

@@ -10,6 +10,9 @@ from equipoise.media.layout import arrange
 from equipoise.media.names import (
     LETTER,
     LONGEST,
+    MANY,
+    RADII,
+    RIM,
     name_room,
     radius_of,
     rim_lines,
@@ -87,3 +90,17 @@ def test_what_begins_alike_is_said_each_time_among_few_and_once_among_many() -> 
     for count, times in ((12, 12), (13, 1)):
         panel = Panel([], Axis.of_names([f"fem: {n}" for n in range(count)]), polar=True)
         assert [lines[0] for lines in rim_lines(panel, 14)].count("fem:") == times
+
+
+@pytest.mark.parametrize("count", [4, 13, 30])
+def test_there_is_room_for_the_lines_of_the_most_narrow_names(count: int) -> None:
+    """Counted again: names may be parted into lines of 9 letters, so that many lines must have room."""
+    names = ["ten letters", *(f"name {n}" for n in range(1, count))]
+    names[count // 2] = "eleven more words"
+    panel = Panel([], Axis.of_names(names), polar=True)
+    assert [len(rim_lines(panel, letters)[0]) for letters in (14, 11, 9)] == [1, 1, 2]
+    assert [len(rim_lines(panel, letters)[count // 2]) for letters in (14, 11, 9)] == [2, 2, 3]
+    lines = 2 + 3 + count - 2
+    crowd = max(0.0, lines / 4 - RADII[0]) if count > MANY else 0.0
+    assert rim_room(panel) == pytest.approx(RIM + 0.3 + crowd + 2)
+    assert rim_room(panel, at_the_bottom=True) == pytest.approx(RIM + 0.3 + crowd + 3)

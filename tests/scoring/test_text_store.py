@@ -169,3 +169,18 @@ def test_short_questions_are_asked_first_and_what_is_written_lasts(
     TextStore(tmp_path / "texts.jsonl").writer(engine)(questions, 3)
     assert [len(context[0].content) for context in engine.asked] == [2, 5, 9]  # type: ignore[union-attr]
     assert synced == [(tmp_path / "texts.jsonl").stat().st_size], "all of it is on the disk"
+
+
+def test_a_text_that_an_earlier_version_kept_is_not_asked_for_again(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    line = (
+        '{"key": "fea3b4ab691353e3d4e43f3046feb8bd", "question": [["user", "Who is number 0? 👩‍⚕️"]], '
+        '"reasoning": "21 é of 9", "crc32": "0e61f0e8"}\n'
+    )
+    path.write_text(line, encoding="utf-8")
+    engine = Echo()
+    assert TextStore(path).writer(engine)(QUESTIONS[:1], 9) == {QUESTIONS[0]: "21 é of 9"}
+    assert engine.asked == [] and path.read_text(encoding="utf-8") == line
+    path.unlink()
+    TextStore(path).writer(engine)(QUESTIONS[:1], 9)
+    assert path.read_text(encoding="utf-8") == line, "a new one is kept the same way"

@@ -212,3 +212,24 @@ def test_only_a_planted_engine_cannot_write(
     said = f"{task} needs a model that writes, and a planted engine cannot" if left_out else ""
     assert (made.skipped, made.problem) == (said, "")
     assert made.seconds == (None if left_out else 7.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [
+        (EquipoiseError("no data"), "no data"),
+        (EquipoiseError(), "EquipoiseError"),
+        (TypeError(), "TypeError"),
+        (ValueError(), "ValueError"),
+        (OSError(), "OSError"),
+    ],
+)
+def test_an_error_without_words_is_told_by_its_kind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, problem: str
+) -> None:
+    def refused(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("equipoise.suites.cells.check_groups", refused)
+    cell = Cell(Model("planted", "m"), "builtin", "next-word", {"limit": 4}, tmp_path)
+    assert Shelf().check(cell, tmp_path) == replace(cell, problem=problem)

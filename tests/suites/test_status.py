@@ -149,3 +149,13 @@ def test_a_cell_that_shall_not_run_is_skipped_whatever_else_is_wrong(tmp_path: P
     assert first(problem="no model") == State(FAILED, note="no model")
     one = Cell(Model("m", "m"), "data", "b", {}, tmp_path / "none", prompts=7)
     assert make(tmp_path, one).states[one.name] == State(WAITING)
+
+
+def test_a_speed_that_was_measured_counts_before_a_forecast(tmp_path: Path) -> None:
+    first, second = (
+        Cell(Model("m", "m"), data, "mcq", {}, tmp_path / data, prompts=100, seconds=7.0) for data in ("a", "b")
+    )
+    status = make(tmp_path, first, second)
+    assert status.seconds_left() == (14.0, 0)
+    status.set(first, State(DONE, asked=100, seconds=50.0))
+    assert status.seconds_left() == (50.0, 0)

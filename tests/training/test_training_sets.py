@@ -18,7 +18,7 @@ from planted_training import few_sets
 from equipoise.datasets import open_dataset
 from equipoise.datasets.exposure import sentence_of
 from equipoise.datasets.occupations import OCCUPATIONS
-from equipoise.records import DatasetError
+from equipoise.records import DatasetError, SentencePair
 from equipoise.training import TrainingError, TrainingSet, open_training_sets, split_sets, training_sets
 from equipoise.training.grammar import grammar_dataset
 from equipoise.training.training_sets import (
@@ -129,6 +129,14 @@ def test_sentences_without_a_pronoun_or_a_counterpart_are_left_out() -> None:
         sets_of(replace(dataset, examples=(first,)))
     with pytest.raises(TrainingError, match=r"^grammar: has no two sentences"):
         sets_of(replace(dataset, examples=(first,), source=""))
+
+
+def test_sentence_pairs_are_left_out_with_a_pronoun_or_without() -> None:
+    dataset = grammar_dataset(resolvable=2, ambiguous=0)
+    pair = SentencePair("The nurse said that", ("he came.", "she came."), ("male", "female"))
+    pairs = [replace(e, id=f"{e.id} pair", set_id="pair", pair=pair) for e in dataset.examples[:2]]
+    both = (*dataset.examples, *pairs, *(replace(e, id=f"{e.id} bare", slots={}) for e in pairs))
+    assert sets_of(replace(dataset, examples=both)) == sets_of(dataset)
 
 
 def test_a_template_is_the_sentence_without_people_markers_and_pronoun() -> None:

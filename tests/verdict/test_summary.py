@@ -6,13 +6,23 @@ import json
 import re
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from planted_headlines import ENGINES, INTRO, KEPT, PAGE, entry, gated, kept_file, printed, run_of, said_of
 from stand_in_parts import StandIn, answers, row
 
 from equipoise.records.showing import Finding, Verdict
 from equipoise.runs.run import Run
-from equipoise.verdict.summary import PartSummary, Summary, legend, part_summary, summary, verdicts_json, verdicts_of
+from equipoise.verdict.summary import (
+    PartSummary,
+    Summary,
+    legend,
+    part_summary,
+    run_json,
+    summary,
+    verdicts_json,
+    verdicts_of,
+)
 
 Told = tuple[str, Run, PartSummary]
 
@@ -165,3 +175,10 @@ def test_the_legend_says_what_this_run_has() -> None:
     assert of(plain, fresh={"population": 1200}, other={"population": None}, mine={}) == f"{brackets} {drawn}"
     other = StandIn([row("flip_rate_x")], is_control=False, has_pronouns=False)
     assert of(other) == f"{brackets} A set is one sentence, asked with each group word."
+
+
+def test_a_run_as_json_has_all_digits_and_its_letters_as_they_are() -> None:
+    measured = pd.DataFrame({"model": ["größer", "小さい"], "value": [1 / 3, float("nan")]})
+    text = run_json(SimpleNamespace(parts=[], measurements=measured))  # type: ignore[arg-type]
+    rows = [{"model": "größer", "value": 0.333333333333333}, {"model": "小さい", "value": None}]
+    assert text == json.dumps({"verdicts": [], "measurements": rows}, indent=2, ensure_ascii=False)

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from equipoise import audit, summary
 from equipoise.cli import app
 from equipoise.records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Limits
-from equipoise.records.limits import BOUNDED, SAMPLED
+from equipoise.records.limits import BOUNDED, NO_CLASS, SAMPLED
 from equipoise.records.showing import Finding
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.run import Run
@@ -361,3 +361,14 @@ def test_the_command_names_what_was_read(
 ) -> None:
     part = StandIn([], datasets={dataset: facts}, settings={"columns": columns})
     assert faults_command(part.run, dataset) == command
+
+
+def test_sampled_answers_are_counted_without_classes_that_an_item_does_not_have() -> None:
+    counts = np.tile([6, 5, NO_CLASS, NO_CLASS, 1], (160, 1))
+    counts[3] = [4, 3, 2, 1, 0]
+    told = {check.name: check for check in checks(StandIn([], limited(counts=counts)))}  # type: ignore[arg-type]
+    assert told["sampled answers"].short == "10"
+    counts[3] = [6, 5, NO_CLASS, NO_CLASS, 0]
+    told = {check.name: check for check in checks(StandIn([], limited(counts=counts)))}  # type: ignore[arg-type]
+    assert told["sampled answers"].short == "11"
+    assert told["sampled answers"].text.startswith("Probabilities are estimated from 11 sampled answers a question. ")

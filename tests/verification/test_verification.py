@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -17,7 +18,7 @@ from tiny import make_engine
 from equipoise.run import audit
 from equipoise.runs import Run, RunFolder
 from equipoise.subset import subset_run
-from equipoise.verification import _files, _safely, _tasks, to_json, verify
+from equipoise.verification import _examples, _files, _safely, _tasks, to_json, verify
 from equipoise.verification.finding import Finding
 from equipoise.verification.tables import compared
 
@@ -220,3 +221,15 @@ def test_a_run_without_scores_has_no_tasks_to_check(honest: Path, tmp_path: Path
     assert _files(run) == Finding("files", True, f"{count} files have the SHA-256 that the manifest names")
     names = [finding.name for finding in verify(tmp_path / "part")]
     assert names == ["manifest", "files", "examples", "answers", "scores", "outcomes", "pairs", "measurements"]
+
+
+def test_a_dataset_of_which_one_task_asked_a_sample_has_no_hash_to_check(honest: Path) -> None:
+    run = Run(honest)
+    for sampled in (["mcq"], ["next-word"], ["next-word", "mcq"]):
+        drawn = {name: {**run.manifest.tasks[name], "samples": {"builtin": {}}} for name in sampled}
+        tasks = {**run.manifest.tasks, **drawn}
+        of_some: Any = SimpleNamespace(examples=run.examples, manifest=replace(run.manifest, tasks=tasks))
+        told = "builtin: a sample was asked, so the dataset's hash says nothing of it"
+        assert list(_examples(of_some)) == [Finding("examples", True, told)]
+    (whole,) = _examples(run)
+    assert "examples have the dataset's hash" in whole.what

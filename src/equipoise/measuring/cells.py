@@ -120,8 +120,7 @@ def by_value(
         return []
     codes = cluster_numbers(column[rows]) if numbers is None else numbers[rows]
     order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    groups = np.split(order, starts[1:])
+    groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
     named = [(str(column[rows[group[0]]]), rows[group]) for group in groups]
     return sorted((pair for pair in named if pair[0]), key=lambda pair: pair[0])
 

@@ -11,7 +11,7 @@ _OBJECT = rf"^\{{(?:{_TEXT}: {_TEXT}(?:, {_TEXT}: {_TEXT})*)?\}}$"
 """An object of texts as we write it; one written otherwise may be right, too, and is read to see."""
 
 SHAPES = 8
-"""So many different lists of names are looked for among cells before each cell is read."""
+"""At most this number of different lists of names is looked for among cells before each cell is read."""
 
 
 def check_objects(column: Any, name: str) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from kept_texts import assert_kept
 from typer.testing import CliRunner
 
+from equipoise.builder.compare import sensitivity
 from equipoise.builder.compare.sensitivity import _any_two, _components, near_duplicates
 from equipoise.cli import app
 from equipoise.records import EquipoiseError
@@ -110,3 +111,19 @@ def test_a_run_without_sets_has_nothing_to_compare(run: Path) -> None:
     with pytest.raises(EquipoiseError) as error:
         near_duplicates(none)
     assert str(error.value) == f"{run} has no counterfactual sets, so there is nothing to compare"
+
+
+def test_intervals_are_taken_with_the_runs_level_and_the_seed_that_was_given(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    taken = sensitivity.mean_interval
+
+    def noted(units: Any, limits: Any, **named: Any) -> Any:
+        asked.append((limits, named))
+        return taken(units, limits, **named)
+
+    monkeypatch.setattr(sensitivity, "mean_interval", noted)
+    near_duplicates(Run(run), seed=3)
+    chosen = {"level": Run(run).level, "seed": 3}
+    assert asked == [((0.0, 1.0), chosen), ((0.0, 2.0), chosen)]

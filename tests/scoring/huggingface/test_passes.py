@@ -106,6 +106,18 @@ def test_what_a_model_is_and_can() -> None:
     assert not stateful.steps and not stateful.segmented
 
 
+def test_the_layers_are_the_longest_list_of_modules() -> None:
+    passes = passes_of()
+    layers = passes.layers
+    assert len(layers) > 1
+    inner, short = passes.model.model, torch.nn.ModuleList([torch.nn.Identity()])
+    for parts in ((short, inner), (inner, short)):
+        passes.model.model = torch.nn.Sequential(*parts)
+        assert passes.layers == layers
+    passes.model.model = torch.nn.Identity()
+    assert passes.layers == []
+
+
 def test_layers_are_compiled_and_used_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = passes_of()
     told: list[Any] = []

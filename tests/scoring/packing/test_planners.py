@@ -280,3 +280,35 @@ def test_items_are_made_ahead_up_to_a_depth_and_errors_raised_here() -> None:
     assert [next(failing) for _ in range(6)] == list(range(6))
     with pytest.raises(KeyError, match="odd"):
         next(failing)
+
+
+def test_a_free_process_gets_work_before_the_others_answer_and_a_busy_one_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[str] = []
+
+    class Fake:
+        discards = busy = False
+
+        def free(self) -> bool:
+            return not self.busy
+
+        def has_answered(self) -> bool:
+            return False
+
+        def send(self, content: Any) -> None:
+            if content != ("tokenizer", RULES):
+                told.append("sent")
+                self.busy = True
+
+        def receive(self) -> Any:
+            told.append("received")
+            self.busy = False
+            return "plan"
+
+    monkeypatch.setattr(planners, "_Worker", Fake)
+    monkeypatch.setattr(planners, "_received", lambda worker, batch, plan_here: (worker.receive(), batch))
+    monkeypatch.setattr(planners, "end", lambda workers: None)
+    pool = PlannerPool("tokenizer", RULES, 2)
+    assert list(pool.plans(BATCHES[:4], nowhere)) == [("plan", batch) for batch in BATCHES[:4]]
+    assert told == ["sent", "sent", *["received", "sent"] * 2, "received", "received"]

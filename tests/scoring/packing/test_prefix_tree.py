@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -289,3 +290,17 @@ def test_a_segment_has_no_more_nodes_than_the_most() -> None:
     parts = segments(row.depths, row.ends)
     assert max(part.stop - part.start for part in parts) <= module.MOST
     np.testing.assert_array_equal(parts[1].ancestors, np.arange(parts[1].start))
+
+
+def test_numbers_of_groups_may_come_as_a_column_as_numpy_2_0_0_gives_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    sequences = Sequences.of([(5, 6, 7), (1, 2, 3, 4), (5, 6, 8), (1, 2, 9, 4), (5, 6, 7)], [2, 2, 2, 2, 2])
+    rows = [[row.owners.tolist() for row in made(sequences)] for made in (alone, forks)]
+    assert rows == [[[0, 2, 4], [1], [3]], [[1, 3], [0, 4, 2]]]
+    plain = np.unique
+
+    def as_columns(values: Any, **choices: Any) -> Any:
+        made = plain(values, **choices)
+        return (*made[:-1], made[-1][:, None]) if choices.get("axis") == 0 else made
+
+    monkeypatch.setattr(np, "unique", as_columns)
+    assert [[row.owners.tolist() for row in made(sequences)] for made in (alone, forks)] == rows

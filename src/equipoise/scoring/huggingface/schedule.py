@@ -79,13 +79,15 @@ class Schedule:
         waiting: deque[Batch] = deque()
         running: deque[Running] = deque()
         rows: list[tuple[Batch, Row]] = []
+        predicted = 0
         for batch in planned:
             waiting.append(batch)
             for row in batch.plan.rows:
-                if rows and not self._room(rows, batch, row):
+                if rows and not self._room(rows, predicted, batch, row):
                     running += self._started(rows)
-                    rows = []
+                    rows, predicted = [], 0
                 rows.append((batch, row))
+                predicted += len(row.nodes)
             # The newest passes stay on the device; older ones are fetched.
             while len(running) > self._passes.shape.in_flight:
                 _fetch(running.popleft())
@@ -103,17 +105,16 @@ class Schedule:
             for running in self._started([(batch, row)]):
                 _fetch(running)
 
-    def _room(self, rows: Sequence[tuple[Batch, Row]], batch: Batch, row: Row) -> bool:
-        """Return whether a pass of these rows has room for one more row of the same mode."""
+    def _room(self, rows: Sequence[tuple[Batch, Row]], predicted: int, batch: Batch, row: Row) -> bool:
+        """Return whether a pass of these rows, which predict at that many nodes, has room for one more."""
         before, first = rows[0]
         shape = self._passes.shape
         packed = batch.plan.mode == "packed"
         most = shape.rows if packed else shape.padded_rows
-        predicted = sum(len(other.nodes) for _, other in rows) + len(row.nodes)
         # Only packed passes have the same shape whatever they hold. Others stay within a batch, so that a run that was
         # killed and resumed computes the same passes.
         fits = before.plan.mode == "packed" if packed else before is batch and first.stem == row.stem
-        return fits and len(rows) < most and predicted <= shape.predictions
+        return fits and len(rows) < most and predicted + len(row.nodes) <= shape.predictions
 
     def _started(self, rows: Sequence[tuple[Batch, Row]]) -> list[Running]:
         """Start the rows on the device and return the passes: one, or several smaller ones where memory ran out."""
