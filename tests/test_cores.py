@@ -10,6 +10,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,6 +64,21 @@ def _meeting(count: int) -> Callable[[], None]:
             time.sleep(0.001)
 
     return met
+
+
+def test_no_copy_is_made_when_all_parts_are_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    several(monkeypatch, 9)
+    copied, copies = cores._copied, []
+
+    def slowly(*given: Any) -> int:
+        copies.append(copied(*given))
+        os.waitpid(copies[-1], os.WNOHANG)
+        time.sleep(0.2)
+        return copies[-1]
+
+    monkeypatch.setattr(cores, "_copied", slowly)
+    assert cores.shared_out(abs, range(-12, 0)) == list(range(12, 0, -1))
+    assert len(copies) == 1
 
 
 def test_an_error_is_raised_here_as_it_is(count: int) -> None:

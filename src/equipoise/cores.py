@@ -103,6 +103,8 @@ def _copies(
         children: dict[int, BinaryIO] = {}
         opened.callback(_end, children)
         for _ in range(count):
+            if not _left(reading):
+                break  # copying a large process takes time, and those that there are have begun all parts
             answers = opened.enter_context(os.fdopen(os.memfd_create("answers"), "w+b"))
             children[_copied(function, parts, reading, answers)] = answers
         yield _numbers(reading), _answers(children)
@@ -123,6 +125,15 @@ def _copied(function: Callable[[Part], Result], parts: Sequence[Part], reading: 
         answers.flush()
     finally:
         os._exit(0)
+
+
+def _left(reading: int) -> int:
+    """Return how many bytes of a pipe nobody has read."""
+    # Here, because Windows has neither, and copies no process.
+    import fcntl
+    import termios
+
+    return int.from_bytes(fcntl.ioctl(reading, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def _numbers(reading: int) -> Iterator[int]:
