@@ -16,6 +16,7 @@ from typing import Any
 
 from ..catalog import find, names
 from ..files import at_home
+from ..garbage import uncollected
 from ..options import DatasetOptions
 from ..records import DatasetError, EquipoiseError
 from .bbq import is_bbq, load_bbq
@@ -176,6 +177,7 @@ def _named_apart(datasets: Sequence[Dataset]) -> list[Dataset]:
     return [replace(d, name=f"{d.name}-{d.sha256[:8]}") if counts[d.name] > 1 else d for d in datasets]
 
 
+@uncollected()
 def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
     """Return the dataset of that name or at that path, or in memory; a name wins over a path (write `./name` for that).
 

@@ -57,9 +57,10 @@ class Dataset:
     def __post_init__(self) -> None:
         if not self.examples:
             raise DatasetError(f"{self.source or self.name}: holds no sentence")
-        repeated = [id for id, count in Counter(example.id for example in self.examples).items() if count > 1]
-        if repeated:
-            raise DatasetError(f"{self.source or self.name}: duplicate id {repeated[0]!r}")
+        ids = [example.id for example in self.examples]
+        if len(set(ids)) < len(ids):
+            first = next(id for id, count in Counter(ids).items() if count > 1)
+            raise DatasetError(f"{self.source or self.name}: duplicate id {first!r}")
 
     @property
     def label(self) -> str:
@@ -150,7 +151,9 @@ def _record(example: Example, text: ObjectTexts) -> str:
 
 def in_file_order(faults: Iterable[Fault], places: Iterable[tuple[str, str]]) -> tuple[Fault, ...]:
     """Return the faults in the order of the places that they are at, each with the id of the example there."""
-    ids = dict(places)
+    faults = list(faults)
+    wanted = {fault.where for fault in faults}  # of a million places, few have a fault
+    ids = {where: id for where, id in places if where in wanted}
     order = {where: number for number, where in enumerate(ids)}
     return tuple(replace(fault, example=ids[fault.where]) for fault in sorted(faults, key=lambda f: order[f.where]))
 

@@ -88,11 +88,12 @@ def load_table(
     _check_together(items)
     sets = _counterparts(items, name)
     faults = [fault for item in items for fault in _item_faults(item, sets[item.id].members)]
-    for item, earlier in repeated(items, lambda item: (item.text, item.pronoun)):
-        faults.append(Fault(item.where, "repeated sentence", f"asks the same as {earlier.where}", "both kept"))
+    if len({item.text for item in items}) < len(items):
+        for item, earlier in repeated(items, lambda item: (item.text, item.pronoun)):
+            faults.append(Fault(item.where, "repeated sentence", f"asks the same as {earlier.where}", "both kept"))
     shared = _Shared()
     examples = tuple(_example(item, sets[item.id], shared) for item in items)
-    ordered = in_file_order(faults, [(item.where, item.id) for item in items])
+    ordered = in_file_order(faults, ((item.where, item.id) for item in items))
     return Dataset(name, examples, (*table.blank_faults, *ordered), table.source)
 
 
@@ -260,7 +261,10 @@ def _counterparts(items: Sequence[_Item], name: str) -> dict[str, _Set]:
             if len(members) > 1:
                 together = _Set(f"{name}-pair-of-{members[0].id}", members)
                 sets.update((member.id, together) for member in members)
-    return {item.id: sets.get(item.id) or _Set(item.id, [item]) for item in items}
+    for item in items:
+        if item.id not in sets:
+            sets[item.id] = _Set(item.id, [item])
+    return sets
 
 
 def _one_blanked(item: _Item) -> str:
