@@ -170,6 +170,7 @@ def _finish(folder: RunFolder, answers: list[Answers], plan: Plan, manifest: Run
     examples = example_rows(union((a.dataset.name, a.dataset.examples) for a in answers)).content()
     parts = [(answer.key, answer.outcomes) for answer in answers]
     answers.clear()
+    release_tables()
     measured, notes = measured_tables(parts, plan, manifest, report)
     measured = with_fields(measured, tables={**measured.tables, EXAMPLES: examples}, contents={EXAMPLES: examples})
     if looks := [{**asdict(key), **look.row()} for key, sample in drawn for look in sample.looks]:
