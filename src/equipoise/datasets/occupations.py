@@ -160,7 +160,7 @@ def mentions(text: str, *, plurals: bool = False) -> list[Mention]:
 def third_occupations(text: str, candidates: Sequence[str], *, plurals: bool = False) -> list[str]:
     """Return the occupations that the text names beyond the candidates, in order of mention."""
     expected = {candidate.lower() for candidate in candidates}
-    if not plurals and text.isascii() and {_BEGUN[word] for word in _BEGUN.keys() & words_of(text)} <= expected:
+    if not plurals and text.isascii() and {_BEGUN[word] for word in _BEGUN.keys() & _words_of(text)} <= expected:
         return []
     named = dict.fromkeys(mention.name for mention in mentions(text, plurals=plurals))
     return [name for name in named if name.lower() not in expected]
@@ -172,7 +172,7 @@ _APART = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(co
 
 
 @lru_cache(maxsize=1)
-def words_of(text: str) -> Sequence[str]:
+def _words_of(text: str) -> Sequence[str]:
     """Return the words of an ASCII text in lower case: quickly, and once for all that is looked for in a sentence."""
     return text.lower().translate(_APART).split()
 
@@ -194,7 +194,7 @@ _PERSON = AnyCase(
 
 def third_people(text: str, candidates: Sequence[str]) -> list[str]:
     """Return the single people that the text names beyond the candidates by a common word, in order of mention."""
-    if text.isascii() and _PEOPLE_WORDS.isdisjoint(words_of(text)):
+    if text.isascii() and _PEOPLE_WORDS.isdisjoint(_words_of(text)):
         return []
     expected = {candidate.lower() for candidate in candidates}
     named = dict.fromkeys(match[1].lower() for match in _PERSON.finditer(text))

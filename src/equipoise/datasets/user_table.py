@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..records import DatasetError, Example
-from ..records.scripts import find_word, lowered, word_around
+from ..records.scripts import first_mention, lowered, word_around
 from . import occupations
 from .agreement import agreeing
 from .classification import load_classification
@@ -88,9 +88,8 @@ def load_table(
     _check_together(items)
     sets = _counterparts(items, name)
     faults = [fault for item in items for fault in _item_faults(item, sets[item.id].members)]
-    if len({item.text for item in items}) < len(items):
-        for item, earlier in repeated(items, lambda item: (item.text, item.pronoun)):
-            faults.append(Fault(item.where, "repeated sentence", f"asks the same as {earlier.where}", "both kept"))
+    for item, earlier in repeated(items, lambda item: (item.text, item.pronoun)):
+        faults.append(Fault(item.where, "repeated sentence", f"asks the same as {earlier.where}", "both kept"))
     shared = _Shared()
     examples = tuple(_example(item, sets[item.id], shared) for item in items)
     ordered = in_file_order(faults, ((item.where, item.id) for item in items))
@@ -148,7 +147,7 @@ class _Reader:
             part = f" as a word of its own: it is a part of {whole!r}" if whole and len(whole) < LONGEST_WORD else ""
             raise DatasetError(f"pronoun {pronoun!r} is not in the sentence{part}")
         gender, form, kind, listed, gold, answerable, stereotype, groups = self._facts(cells, pronoun)
-        starts = [_first_mention(text, candidate) for candidate in listed]
+        starts = [first_mention(text, candidate) for candidate in listed]
         unmentioned: tuple[str, ...] = ()
         if min(starts) < 0:
             unmentioned = tuple([name for name, start in zip(listed, starts, strict=True) if start < 0])
@@ -215,11 +214,6 @@ def _facts(cells: Mapping[str, Any], pronoun: str, used: Columns) -> _Facts:
         stereotype = occupations.stereotyped(listed, gender)
     groups = {group: as_label(group, cells.get(f"group:{group}")) for group in used.groups}
     return _Facts(gender, form, kind, listed, gold, answerable, stereotype, groups)
-
-
-def _first_mention(text: str, candidate: str) -> int:
-    places = find_word(text, candidate, hyphens=False)
-    return places[0][0] if places else -1
 
 
 def _check_together(items: Sequence[_Item]) -> None:

@@ -71,12 +71,12 @@ class Evidence:
     @property
     def recorded(self) -> list[list[Floats]]:
         """What is summed by cluster, by variant, as far as it is known; [] where it is not."""
-        return self._tables if self._is_of_any else [[] for _ in self.statistics]
+        return [[] for _ in self.statistics] if self._is_of_units else self._tables
 
     @property
-    def _is_of_any(self) -> bool:
-        """Whether it is not a mean of units."""
-        return not is_plain_mean(self.metric) and self.metric.interval != "paired"
+    def _is_of_units(self) -> bool:
+        """Whether it is a mean of the values of clusters."""
+        return is_plain_mean(self.metric) or self.metric.interval == "paired"
 
     @cached_property
     def clusters(self) -> int:
@@ -102,7 +102,7 @@ class Evidence:
         """Whether there is enough evidence for a bootstrap."""
         if not self.metric.resampled:
             return False
-        if self._is_of_any:
+        if not self._is_of_units:
             return self.fewest >= bounded.ENOUGH_UNITS
         if self.bounds is None or (self.metric.interval == "paired" and self._column.continuous):
             return len(self.units) >= bounded.ENOUGH_UNITS
@@ -117,7 +117,7 @@ class Evidence:
         if not self.metric.resampled:
             return self._alone("no interval")
         samples = samples if self.needs_resamples else None
-        if not self._is_of_any:
+        if self._is_of_units:
             estimate = self._of_units(samples)
         elif self.metric.interval in ("simultaneous", "deviations"):
             estimate = self._of_means(samples)

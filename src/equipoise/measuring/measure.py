@@ -294,7 +294,7 @@ def with_values(points: Sequence[Point], plan: Plan) -> list[tuple[Point, str]]:
 
 def _values(point: Point, plan: Plan) -> tuple[dict[str, float], Estimate | None, str]:
     """Return a point's values by variant, or what its value can be, or why there is none."""
-    if not point.rows:
+    if not point.rows:  # those that it would be of must not be pooled
         return {}, None, MIXED
     job = point.job
     try:

@@ -66,6 +66,12 @@ def find_word(text: str, word: str, *, hyphens: bool = True) -> list[tuple[int, 
     return [(start, end) for start, end in places if _is_whole(text, start, end, joining)]
 
 
+def first_mention(text: str, name: str) -> int:
+    """Return where the text first has a name as whole words, in any case; -1 where it does not."""
+    places = find_word(text, name, hyphens=False)
+    return places[0][0] if places else -1
+
+
 def _ascii_places(text: str, word: str, joining: str) -> list[tuple[int, int]]:
     """Return where a text has a whole word: what the pattern finds where neither has accents, and faster."""
     places = []

@@ -107,14 +107,7 @@ def metric_place(name: str) -> int:
 
 def measurements_frame(measurements: Iterable[Measurement]) -> pd.DataFrame:
     """Return the measurements as the table of `measurements.csv`."""
-    measurements = list(measurements)
-    estimates = [measurement.estimate for measurement in measurements]
-    numbers = {field.name for field in fields(Estimate)}
-    columns = {
-        name: [getattr(row, name) for row in (estimates if name in numbers else measurements)]
-        for name in Measurement.COLUMNS
-    }
-    return pd.DataFrame(columns)
+    return pd.DataFrame([measurement.row() for measurement in measurements], columns=list(Measurement.COLUMNS))
 
 
 def measurements_from_frame(frame: pd.DataFrame) -> list[Measurement]:

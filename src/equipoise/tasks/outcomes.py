@@ -15,6 +15,7 @@ import numpy as np
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, DatasetError, Example, Floats, Limits, Outcomes, Prompt, Score
 from ..records.limits import NO_CLASS
 from ..records.prompts import NESTED, SPLIT_JOIN
+from ..records.scripts import first_mention
 from ..uncertainty import TOKEN_PROBABILITY, renormalise
 from .reading import MEANINGS
 
@@ -140,11 +141,7 @@ def first_named(example: Example) -> int:
 def _place(text: str, name: str) -> int:
     """Return where a text names somebody, as whole words in any case; -1 where it does not."""
     if text.isascii() and name.isascii():
-        # Most names are found at once. What may be a part of a word ("aide" in "maiden") is left to the pattern.
-        start = text.lower().find(name.lower())
-        around = f"{text[start - 1 : start]}{text[start + len(name) : start + len(name) + 1]}"
-        if start < 0 or around.isspace():
-            return start
+        return first_mention(text, name)
     mention = _mention(name).search(text)
     return mention.start() if mention else -1
 

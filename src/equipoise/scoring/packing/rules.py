@@ -74,14 +74,11 @@ class Rules:
 
 def planned(questions: Sequence[Question], mode: Mode, *, row_tokens: int) -> RowPlan:
     """Return the plan of questions for a mode."""
+    predicted = [ids[start:] for q in questions for ids, start in zip(q.sequences, q.starts, strict=True)]
     return RowPlan(
         [len(question.sequences) for question in questions],
-        [
-            len(ids) - start
-            for question in questions
-            for ids, start in zip(question.sequences, question.starts, strict=True)
-        ],
-        [ids[start] for question in questions for ids, start in zip(question.sequences, question.starts, strict=True)],
+        [len(ids) for ids in predicted],
+        [ids[0] for ids in predicted],
         [question.flags for question in questions],
         [question.nested for question in questions],
         arrange(questions, mode, row_tokens=row_tokens),
