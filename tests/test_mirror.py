@@ -56,7 +56,6 @@ ACROSS_MODULES = {
     "measuring/test_kept_measurements.py": "every kind of data and every method of intervals, as kept",
     "measuring/test_pinned.py": "what planted models give, metric by metric",
     "measuring/test_seeds_and_intervals.py": "measure.py, for seeds and intervals",
-    "measuring/test_sets.py": "sets and clusters, from items to the tables of a run",
     "measuring/test_variants.py": "measure.py, for variants and mixed types",
     "metrics/test_kept_values.py": "every function of the room, with gaps, ties and weights, as kept",
     "metrics/test_sampled_answers.py": "metrics of sampled answers, against values by hand",

@@ -16,7 +16,6 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset
-from .datasets.dataset import hashed_aside, union
 from .datasets.exposure import exposure_notes
 from .measuring.first_results import first_results
 from .measuring.measure import Plan, measured_items
@@ -32,7 +31,8 @@ from .runs.folder import RunFolder, default_folder
 from .runs.imported import read_results
 from .runs.manifest import IMPORTED, describe, describe_imported, described
 from .runs.measurements import measurements_frame
-from .runs.tables import column_rows, example_rows, outcome_columns, release_tables
+from .runs.packed import Packed, packed_aside, packed_outcomes
+from .runs.tables import column_rows, outcome_columns, release_tables
 from .scoring.kept_engine import kept_answers
 from .scoring.opening import open_engine
 from .scoring.score_store import ScoreStore
@@ -77,7 +77,7 @@ def audit(
     datasets = settings.datasets(data, tasks)
     asked_until = settings.goals(datasets, tasks)
     report("loading the model", 0, 1)
-    with hashed_aside(datasets):
+    with packed_aside(datasets) as packed:
         engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
     tasks, fitted = fitting(task, tasks, engine, settings)
@@ -105,7 +105,7 @@ def audit(
             manifest = with_fields(manifest, engine=described(engine), notes=[*notes, *engine.notes])
         report.watch(lambda: None)
         del datasets, dataset, engine, ask, again, scorer, writer  # a million examples take more than measuring them
-        return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
+        return _finish(folder, answers, packed, plan, manifest, report).with_texts(texts.texts)
 
 
 @checked
@@ -140,9 +140,8 @@ def import_results(
     """Return a run made of one model's results from elsewhere (runs/imported); no model is run."""
     check_arguments(choices, MeasuringOptions, "files", "format", "out", "replace", "model", "dataset", "progress")
     settings = Settings(**choices)
-    read = partial(read_results, format=format, model=model, dataset=dataset)
     paths: Sequence[str | Path] = [files] if isinstance(files, str | Path) else files
-    results = [result for path in paths for result in read(path)]
+    results = [part for path in paths for part in read_results(path, format=format, model=model, dataset=dataset)]
     models = sorted({result.model for result in results})
     if len(models) != 1:
         raise RunError(f"a run has one model, but these files have {len(models)}: {', '.join(models) or 'no results'}")
@@ -154,7 +153,7 @@ def import_results(
         manifest = describe_imported(results, format, asdict(settings))
         folder.begin(manifest, replacing=replace)
         answers = [Answers(RunKey(r.model, r.dataset.name, r.task), r.dataset, r.outcomes) for r in results]
-        return _finish(folder, answers, settings.plan, manifest, shown(progress))
+        return _finish(folder, answers, Packed(), settings.plan, manifest, shown(progress))
 
 
 @checked
@@ -163,14 +162,16 @@ def load(path: str | Path) -> Run:
     return Run(path)
 
 
-def _finish(folder: RunFolder, answers: list[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
+def _finish(
+    folder: RunFolder, answers: list[Answers], packed: Packed, plan: Plan, manifest: RunManifest, report: Progress
+) -> Run:
     """Return the run, measured and written; the answers are let go."""
     drawn = [(answer.key, answer.sampled) for answer in answers if answer.sampled]
     manifest = with_samples(with_fields(manifest, files=folder.stores()), drawn)
-    examples = example_rows(union((a.dataset.name, a.dataset.examples) for a in answers)).content()
-    parts = [(answer.key, answer.outcomes) for answer in answers]
+    examples = packed.examples((answer.dataset.name, answer.dataset.examples) for answer in answers)
+    parts: list[tuple[RunKey, Any]] = [(answer.key, packed_outcomes(answer.outcomes)) for answer in answers]
     answers.clear()
-    release_tables()
+    parts = [(key, unpacked()) for key, unpacked in parts]
     measured, notes = measured_tables(parts, plan, manifest, report)
     measured = with_fields(measured, tables={**measured.tables, EXAMPLES: examples}, contents={EXAMPLES: examples})
     if looks := [{**asdict(key), **look.row()} for key, sample in drawn for look in sample.looks]:

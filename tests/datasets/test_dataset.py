@@ -15,13 +15,11 @@ from equipoise.datasets.dataset import (
     Fault,
     count_by,
     gender_groups,
-    hashed_aside,
     in_file_order,
     nested_candidates,
     odd_letters,
     repeated,
     third_occupations,
-    union,
 )
 from equipoise.records import DatasetError, Example, SentencePair
 
@@ -38,16 +36,11 @@ def test_a_limit_keeps_whole_clusters_spread_over_the_file() -> None:
         BUILTIN.limited(0)
 
 
-def test_large_datasets_are_hashed_aside_and_small_ones_when_they_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hash_is_the_same_however_many_examples_are_hashed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     few = BUILTIN.limited(3)
-    large, small = replace(few, name="large"), replace(BUILTIN.limited(2), name="small")
-    monkeypatch.setattr("equipoise.datasets.dataset.LARGE", len(large.examples))
-    with hashed_aside([large, small]):
-        assert "sha256" not in vars(large)
-    assert vars(large)["sha256"] == few.sha256 and "sha256" not in vars(small)
-    with hashed_aside([small]):
-        pass
-    assert "sha256" not in vars(small)
+    for together in (1, 4, 5, 6, 7):
+        monkeypatch.setattr("equipoise.datasets.dataset.TOGETHER", together)
+        assert replace(few).sha256 == few.sha256
 
 
 def test_an_example_is_left_out_with_its_set() -> None:
@@ -225,12 +218,6 @@ def test_a_third_person_is_a_fault_with_its_word() -> None:
     assert fault == Fault("f:1", "third person", "also names the guest, the boy", "not a candidate")
 
 
-def test_counts_are_by_group_in_order_and_unions_keep_each_example_once() -> None:
+def test_counts_are_by_group_in_order() -> None:
     rows = [replace(ROW, id=str(n), groups=g) for n, g in enumerate([{"g": "z"}, {}, {"g": "a"}, {"g": "z"}])]
     assert list(count_by(rows, "g").items()) == [("", 1), ("a", 1), ("z", 2)]
-    joined = union([("m", rows[:1]), ("n", rows[:1]), ("m", rows[1:]), ("m", rows[::3])])
-    assert {name: [e.id for e in examples] for name, examples in joined.items()} == {
-        "m": ["1", "2", "3", "0"],
-        "n": ["0"],
-    }
-    assert list(joined) == ["m", "n"]

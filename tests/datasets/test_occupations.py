@@ -13,6 +13,7 @@ from equipoise.datasets.occupations import (
     Finder,
     mentions,
     named,
+    names_others,
     people,
     phrases,
     side,
@@ -21,6 +22,7 @@ from equipoise.datasets.occupations import (
     third_people,
     workforce_imbalance,
 )
+from equipoise.records.scripts import spaced
 
 
 def test_there_are_forty_half_of_them_each_side_and_the_side_follows_the_share() -> None:
@@ -110,6 +112,30 @@ def test_texts_in_ascii_are_searched_as_all_others_are(text: str, candidates: se
     assert mentions(text) == mentions(f"{text} é")
     for found in (third_people, third_occupations):
         assert found(text, [*candidates]) == found(f"{text} é", [*candidates])
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join), st.sets(st.sampled_from(["Nurse", "construction"])))
+def test_where_others_are_named_they_are_looked_for(text: str, candidates: set[str]) -> None:
+    listed = tuple(candidates)
+    assert names_others(spaced(text), listed) or not third_people(text, listed) + third_occupations(text, listed)
+
+
+@pytest.mark.parametrize(
+    ("text", "others"),
+    [
+        ("the nurse and the construction worker", False),
+        ("the nurses, a co-writer", False),
+        ("", False),
+        ("the nurse and the guard", True),
+        ("THE GUARD", True),
+        ("the writer's patient", True),
+        ("one neighbour", True),
+        ("a neighbor", True),
+        ("the née nurse", True),
+    ],
+)
+def test_most_texts_surely_name_no_others(text: str, others: bool) -> None:
+    assert names_others(spaced(text), ("Nurse", "construction worker")) is others
 
 
 SENTENCES = (

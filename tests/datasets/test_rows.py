@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import equipoise
-from equipoise.datasets import open_dataset, user_table
+from equipoise.datasets import open_dataset
 from equipoise.datasets.dataset import Fault
 from equipoise.datasets.rows import READERS, read_rows, read_text, rows_in_memory
 from equipoise.options import DatasetOptions
@@ -249,22 +249,3 @@ def test_why_parquet_cannot_be_read_is_its_first_line(
     with pytest.raises(DatasetError) as caught:
         read_rows(tmp_path / "a.parquet")
     assert str(caught.value) == f"a.parquet: cannot be read as Parquet ({reason})"
-
-
-def test_no_more_is_remembered_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [
-        {"text": f"The {one} saw the {other} and {word} left.", "pronoun": word, "a": one, "b": other, "type": kind}
-        for one, other, kind in (("cook", "nurse", "x"), ("guard", "clerk", "y"), ("baker", "judge", "z"))
-        for word in ("he", "she")
-    ]
-    options = DatasetOptions(columns={"candidate_1": "a", "candidate_2": "b"})
-    whole = open_dataset(rows, options)
-    for room in (0, 1, 2):
-        monkeypatch.setattr(user_table, "MOST_REMEMBERED", room)
-        assert open_dataset(rows, options).examples == whole.examples
-    shared: Any = object.__new__(user_table._Shared)
-    shared._known = {}
-    first = shared._once("a", lambda: {"x": "1"})
-    assert shared._once("a", dict) is first and shared._once("b", lambda: {"y": "2"}) == {"y": "2"}
-    shared._once("c", lambda: {"z": "3"})
-    assert list(shared._known) == ["a", "b"], "there is room for two"

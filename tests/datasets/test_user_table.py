@@ -379,7 +379,8 @@ def test_arbitrary_cells_load_or_raise_dataset_error(tmp_path: Path, rows: list[
     except DatasetError as error:
         assert str(error).startswith("any.jsonl")
     else:
-        assert len(dataset.examples) == len(rows)
+        kept = [row for row in rows if any(cell is not None and str(cell).strip() for cell in row.values())]
+        assert len(dataset.examples) == len(kept)
         assert dataset.sha256
 
 
@@ -424,6 +425,54 @@ def test_the_second_copy_of_a_row_goes_with_the_second_copy_of_its_counterpart(t
     dataset = load(tmp_path, *(text.format(word, word) for word in ("he", "he", "she", "she")))
     first, second, third, fourth = (example.set_id for example in dataset.examples)
     assert first == third != second == fourth
+    dataset = load(tmp_path, *(text.format(word, word) for word in ("he", "she", "he")))
+    first, second, third = (example.set_id for example in dataset.examples)
+    assert first == second != third
+    assert [fault.kind for fault in dataset.faults] == ["not a minimal pair", "repeated sentence"]
+
+
+def test_copies_of_a_row_go_with_as_many_copies_whatever_other_forms_there_are(tmp_path: Path) -> None:
+    text = "The pilot saw the waiter and {} sister.,{},waiter,pilot,pilot"
+    dataset = load(tmp_path, *(text.format(word, word) for word in ("him", "his", "his", "her", "her")))
+    him, his, second_his, her, second_her = (example.set_id for example in dataset.examples)
+    assert him == her != second_her == second_his != his
+
+
+def test_pronouns_of_the_other_gender_are_not_blanked(tmp_path: Path) -> None:
+    text = "The pilot said that {} saw {}.,{},waiter,pilot,pilot"
+    dataset = load(tmp_path, text.format("he", "her", "he"), text.format("she", "him", "she"))
+    assert dataset.sets == 0
+
+
+def test_faults_of_a_sentence_are_told_in_pairs_too_and_groups_are_those_of_the_row(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    texts = ["The pilot paid the guard as {} left.", "The pilot paid the waiter and the nurse as {} left."]
+    rows = [f"{text.format(word)},{word},waiter,pilot,{n}" for n, text in enumerate(texts) for word in ("he", "she")]
+    path.write_text("\n".join(["text,pronoun,candidate_1,candidate_2,group:part", *rows]), encoding="utf-8")
+    dataset = load_table(str(path))
+    assert dataset.sets == 2 and [example.groups["part"] for example in dataset.examples] == ["0", "0", "1", "1"]
+    assert [(fault.where, fault.what) for fault in dataset.faults] == [
+        ("mine.csv:2", "candidate 'waiter' is not in the sentence"),
+        ("mine.csv:2", "also names guard"),
+        ("mine.csv:3", "candidate 'waiter' is not in the sentence"),
+        ("mine.csv:3", "also names guard"),
+        ("mine.csv:4", "also names nurse"),
+        ("mine.csv:5", "also names nurse"),
+    ]
+
+
+def test_a_candidate_that_is_not_named_is_told_of_a_pair(tmp_path: Path) -> None:
+    text = "The pilot left as {} was late.,{},waiter,pilot,pilot"
+    dataset = load(tmp_path, *(text.format(word, word) for word in ("he", "she")))
+    assert dataset.sets == 1 and kinds(dataset) == ["candidate not mentioned"] * 2
+
+
+def test_a_sentence_with_two_pronouns_that_are_asked_about_is_not_repeated(tmp_path: Path) -> None:
+    text = "The pilot told the waiter that {} saw {}.,{},waiter,pilot,pilot"
+    words = [("he", "her", "he"), ("he", "her", "her"), ("she", "her", "she"), ("he", "him", "him")]
+    dataset = load(tmp_path, *(text.format(*several) for several in words))
+    first, second, third, fourth = (example.set_id for example in dataset.examples)
+    assert first == third != second == fourth and not dataset.faults
 
 
 @pytest.mark.parametrize(("pair", "set_id"), [("mine", "mine-pair-mine"), ("", "mine-pair-00001")])

@@ -107,3 +107,11 @@ def test_what_an_open_answer_means_beside_the_candidates_does_not_decide(make_ou
     assert columns["logit_good"] == pytest.approx(logits, nan_ok=True)
     assert columns["good_lean"] == pytest.approx([0.1, -0.1, np.nan, np.nan], nan_ok=True)
     assert columns["good_range"] == pytest.approx([0.2, np.nan, np.nan, np.nan], nan_ok=True)
+
+
+def test_where_nothing_is_decided_no_column_has_a_value() -> None:
+    decided = crossed(2)
+    outcomes = replace(decided, good=np.full(len(decided), ABSENT))
+    several = [decision_columns(o, Items(o).members, np.zeros(len(o), dtype=bool)) for o in (decided, outcomes)]
+    assert list(several[0]) == list(several[1])
+    assert all(np.isnan(column).all() and len(column) == len(outcomes) for column in several[1].values())

@@ -17,7 +17,6 @@ from equipoise.measuring.evidence import (
     mean_contest,
     paired_means,
     paired_units,
-    possible_estimate,
     seen_units,
     unit_differences,
     unit_means,
@@ -203,24 +202,6 @@ def test_columns_without_bounds_are_flags_of_width_one() -> None:
     statistic = Statistic(chosen, [np.tile([True, False], 3)], np.arange(6))
     estimate = evidence_of(metric, statistic, 0.5).estimate(None)
     assert estimate.ends == joint(statistic, 1.0) and 0 <= estimate.low < estimate.high < 1
-
-
-@pytest.mark.parametrize("variants", [1, 3])
-@pytest.mark.parametrize("subsets", [1, 4])
-def test_what_is_possible_holds_for_all_subsets_of_all_variants_together(variants: int, subsets: int) -> None:
-    def ends(values: Any, *, radius: Any) -> tuple[float, float]:
-        reach = radius(values > 0, 2.0, subsets)
-        return -reach, reach
-
-    metric = replace(METRICS["certainty"], possible=ends)
-    values, clusters = np.tile([1.0, 1.0, 0.0], 10), np.repeat(np.arange(10), 3)
-    rows = {str(number): np.arange(30) for number in range(variants)}
-    estimate = possible_estimate(metric, (values,), rows, clusters, 0.9)
-    # Hoeffding over 10 clusters, not 20 items; the error of 0.1 is shared by all subsets of all variants.
-    reach = 2 * np.sqrt(np.log(2 * subsets * variants / 0.1) / 20)
-    assert estimate is not None and np.isnan(estimate.value) and estimate.level == 0.9
-    assert estimate.ends == (pytest.approx(-reach), pytest.approx(reach))
-    assert possible_estimate(replace(metric, possible=None), (values,), rows, clusters, 0.9) is None
 
 
 def marked_statistic(metric: Metric, drops: np.ndarray) -> Statistic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,10 +15,11 @@ from equipoise.measuring.evidence import paired_means
 from equipoise.measuring.group_pairs import (
     _mean_differences,
     _ratios,
-    are_compared,
     attributes,
+    compared_pairs,
     member_names,
 )
+from equipoise.measuring.items import Items
 from equipoise.metrics import METRICS
 from equipoise.records import ABSENT, Estimate
 from equipoise.stats.paired import Trial
@@ -102,11 +104,23 @@ def test_values_alone_have_no_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pairs", "decisions", "compared"), [(0, True, False), (1, False, False), (1, True, True), (2, False, True)]
+    ("names", "decides", "count"),
+    [("xx", True, 0), ("xy", False, 0), ("xy", True, 1), ("xyz", False, 3), ("xyz", True, 3)],
 )
-def test_pairs_are_compared_where_there_are_several_or_decisions(pairs: int, decisions: bool, compared: bool) -> None:
-    items: Any = SimpleNamespace(applicable={"decisions": np.array([False, decisions])})
-    assert are_compared(items, [None] * pairs) is compared  # type: ignore[list-item]
+@pytest.mark.parametrize("group", ["gender", "group"])
+def test_pairs_are_compared_where_there_are_several_or_decisions(
+    make_outcomes: Any, group: str, names: str, decides: bool, count: int
+) -> None:
+    outcomes = make_outcomes([{"pair": "p", "probs": (0.5, 0.5), "gender": "", group: name} for name in names])
+    if decides:
+        outcomes = replace(outcomes, good=np.zeros(len(outcomes), dtype=np.int64))
+    assert len(compared_pairs(Items(outcomes))) == count
+
+
+def test_one_pair_among_three_groups_is_not_compared(make_outcomes: Any) -> None:
+    rows = [{"pair": pair, "probs": (0.5, 0.5), "gender": name} for pair, name in (("p", "x"), ("p", "y"), ("q", "z"))]
+    items = Items(make_outcomes(rows))
+    assert len(group_pairs.group_pairs(items)) == 1 and compared_pairs(items) == []
 
 
 def test_a_pair_is_of_sets_that_have_each_group_once() -> None:

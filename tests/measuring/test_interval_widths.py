@@ -14,9 +14,9 @@ import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.measuring.comparing import contests
-from equipoise.measuring.evidence import POSSIBLE
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.measuring.part import measure_part
+from equipoise.measuring.undefined import POSSIBLE
 from equipoise.metrics import METRICS
 from equipoise.records import Measurement, Outcomes, RunKey
 from equipoise.runs.run import Run

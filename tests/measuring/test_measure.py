@@ -11,7 +11,7 @@ from equipoise import cores
 from equipoise.measuring import measure as measuring
 from equipoise.measuring import tables as run_columns
 from equipoise.measuring.items import Items
-from equipoise.measuring.measure import Job, Plan, Population, measured_items
+from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.measure import measure as measure_items
 from equipoise.measuring.part import set_sentences
 from equipoise.metrics import METRICS, Metric
@@ -387,10 +387,22 @@ def test_a_third_pronoun_joins_its_set(make_outcomes) -> None:
 # --- seeds -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("unit", "counted"), [("items", 1), ("sets", 2)])
-def test_a_metric_over_sets_counts_the_sets_and_not_its_columns_of_items(unit: str, counted: int) -> None:
-    performance, u = np.array([1.0, np.nan, np.nan]), np.array([0.5, 0.5, np.nan])
-    inputs = ("performance_brier", "u")
-    metric = Metric("mine", mean, inputs, unit=unit, better="higher", label="mine", summary="mine")
-    job = Job(metric, "mine", (performance, u), Population(np.arange(3), 3), np.ones(3, dtype=bool))
-    assert job.units(np.arange(3)) == counted
+def test_rows_beside_each_other_are_a_slice(make_outcomes) -> None:
+    rows = [{"pair": str(n // 2), "probs": [0.4, 0.6], "gender": "male" if n % 2 else "female"} for n in range(6)]
+    points, _ = measuring.measured_points(measured_items(make_outcomes(rows), plan("certainty")), plan("certainty"))
+    chosen = {point.parts.get("gender", ""): point.rows[""] for point in points}
+    assert chosen[""] == slice(0, 6) and chosen["male"].tolist() == [1, 3, 5]
+
+
+def test_metrics_of_the_same_differences_share_them(make_outcomes) -> None:
+    sides = ("pro", "male"), ("anti", "male"), ("pro", "female"), ("anti", "female")
+    rows = [
+        {"pair": str(n), "probs": [0.4, 0.6], "gold": n % 2, "stereotype": fits, "side": side}
+        for n, (fits, side) in enumerate(sides * 3)
+    ]
+    chosen = plan("eo_sum", "eo_max", "accuracy", by=())
+    points, _ = measuring.measured_points(measured_items(make_outcomes(rows), chosen), chosen)
+    whole = {point.job.name: point for point in points if not point.parts}
+    first, second = whole["eo_sum"].differences[""], whole["eo_max"].differences[""]
+    assert first is second and not whole["accuracy"].differences
+    assert whole["eo_sum"].value == np.abs(first).sum() and whole["eo_max"].value == np.abs(first).max()

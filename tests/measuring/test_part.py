@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise import cores
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
+from equipoise.measuring import part
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.part import measure_part, set_sentences
 from equipoise.metrics import METRICS, Metric
@@ -100,3 +102,17 @@ def test_sets_of_one_sentence_and_of_several_sizes_are_told(make_outcomes) -> No
     assert told(3, 2, 3) == [f"{sizes} pairwise, as a range grows with the size (disparity)"]
     assert told(3, 2, 3, disparity="range") == [f"{sizes} by range (disparity)"]
     assert told(1, 3, 2, 1)[0] == alone and len(told(1, 3, 2, 1)) == 2
+
+
+def test_claims_tested_beside_the_estimates_are_the_same(outcomes: Outcomes, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = Plan([METRICS["confidence_drop"], METRICS["confidence_change"], METRICS["accuracy"]], resamples=60)
+
+    def measured() -> str:
+        return repr(measure_part(measured_items(outcomes, plan), plan, KEY))
+
+    alone = measured()
+    assert "p_corrected=0." in alone
+    monkeypatch.setattr(part, "BLOCK", 0)
+    for count in (1, 3):
+        monkeypatch.setattr(cores, "wanted", lambda count=count: count)
+        assert measured() == alone

@@ -14,9 +14,10 @@ from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measure, measured_items
+from equipoise.measuring.sets import members_of, of_members, within_sets
 from equipoise.measuring.tables import set_columns
 from equipoise.metrics import METRICS
-from equipoise.records import Outcomes, RunKey
+from equipoise.records import ABSENT, Outcomes, RunKey
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import open_planted
 from equipoise.uncertainty import PERPLEXITY, RENYI
@@ -189,3 +190,13 @@ def test_a_third_candidate_does_not_enter_the_probability_of_a_side(make_outcome
 def test_the_folder_measured_again_has_the_same_sets(run: Run, tmp_path: Path) -> None:
     again = equipoise.remeasure(run.path, estimators=["perplexity", "renyi"])
     assert again.pairs.equals(run.pairs)
+
+
+def test_sets_of_at_least_two_have_their_rows_and_columns_by_member() -> None:
+    members = members_of(np.array([0, 1, 0, 2, 1, 1]))
+    assert members.tolist() == [[0, 2, ABSENT], [1, 4, 5]]
+    values = of_members(np.arange(6.0), members)
+    assert np.isnan(values[0, 2]) and values[1].tolist() == [1, 4, 5]
+    names = np.array(["x", "x", "y", "x", "x", "z"])
+    assert within_sets(names, members, ("x", "y")).tolist() == ["x", "", "y", "", "", ""]
+    assert members_of(np.empty(0, dtype=np.int64)).shape == (0, 1)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 import pytest
 
-from equipoise.measuring.undefined import is_on_undefined, undefined_notes
+from equipoise.measuring.undefined import is_on_undefined, possible_estimate, undefined_notes
+from equipoise.metrics import METRICS
 
 
 @pytest.mark.parametrize(
@@ -39,3 +44,21 @@ def test_occupations_are_counted_once_for_all_metrics_that_miss_as_many_of_them(
 def test_such_notes_are_known_from_others() -> None:
     notes = undefined_notes({"a": {"all": "none", "occupation=cook": ""}})
     assert [is_on_undefined(note) for note in (*notes, "a note on something else", "")] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("variants", [1, 3])
+@pytest.mark.parametrize("subsets", [1, 4])
+def test_what_is_possible_holds_for_all_subsets_of_all_variants_together(variants: int, subsets: int) -> None:
+    def ends(values: Any, *, radius: Any) -> tuple[float, float]:
+        reach = radius(values > 0, 2.0, subsets)
+        return -reach, reach
+
+    metric = replace(METRICS["certainty"], possible=ends)
+    values, clusters = np.tile([1.0, 1.0, 0.0], 10), np.repeat(np.arange(10), 3)
+    rows = {str(number): np.arange(30) for number in range(variants)}
+    estimate = possible_estimate(metric, (values,), rows, clusters, 0.9)
+    # Hoeffding over 10 clusters, not 20 items; the error of 0.1 is shared by all subsets of all variants.
+    reach = 2 * np.sqrt(np.log(2 * subsets * variants / 0.1) / 20)
+    assert estimate is not None and np.isnan(estimate.value) and estimate.level == 0.9
+    assert estimate.ends == (pytest.approx(-reach), pytest.approx(reach))
+    assert possible_estimate(replace(metric, possible=None), (values,), rows, clusters, 0.9) is None

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from equipoise.measuring.evidence import POSSIBLE
 from equipoise.measuring.measure import Plan, measure, measured_items
+from equipoise.measuring.undefined import POSSIBLE
 from equipoise.metrics import METRICS
 from equipoise.records import Measurement, Outcomes, RunKey
 from equipoise.uncertainty import ESTIMATORS, TOP_PROBABILITY

@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 from equipoise.records.scripts import (
     SPACELESS,
     find_word,
+    first_mention,
     folded,
     is_spaceless,
     is_word,
     lowered,
     space_before,
+    spaced,
+    spaced_word,
     word_around,
 )
 
@@ -71,6 +74,24 @@ def test_words_are_compared_without_casing_and_encoding() -> None:
 def test_texts_in_ascii_are_searched_as_all_others_are(text: str, word: str, hyphens: bool) -> None:
     """An accent at the end makes the search take the way of other texts, and nothing else."""
     assert find_word(text, word, hyphens=hyphens) == find_word(f"{text} é", word, hyphens=hyphens)
+
+
+@given(
+    st.text(st.sampled_from("heHE -x._\n,’“—é"), max_size=20),
+    st.sampled_from(["he", "H", "x-h", "_h", "e x", "é", "’", ""]),
+)
+def test_what_is_found_in_a_spaced_text_is_the_first_whole_word(text: str, word: str) -> None:
+    places = find_word(text, word)
+    start = spaced(text).find(spaced_word(word))
+    assert start == (places[0][0] if places and "é" not in text and word not in ("e x", "é", "’") else -1)
+    mentions = find_word(text, word, hyphens=False)
+    assert first_mention(text, word) == (mentions[0][0] if mentions else -1)
+
+
+def test_a_spaced_text_has_words_in_lower_case_and_nothing_else() -> None:
+    assert spaced("“Co-op’s”") == b"  co-op s  "
+    assert spaced("Co-op, X_1 (é)") == b"" and spaced("Co-op, X_1 (e)") == b" co-op  x_1  e  " and spaced("") == b"  "
+    assert spaced_word("Co-op") == b" co-op " and spaced_word("a b") == spaced_word("a.") == spaced_word("") == b"\0"
 
 
 @pytest.mark.parametrize(("first", "last"), SPACELESS)

@@ -161,8 +161,8 @@ def test_the_limit_of_bytes_is_told_in_gibibytes(monkeypatch: pytest.MonkeyPatch
         column = row_group
 
     monkeypatch.setattr(pq, "read_metadata", lambda handle: Facts())
-    monkeypatch.setattr(pq, "read_table", lambda handle, use_threads: ("read", use_threads))
-    assert read_parquet(io.BytesIO()) == ("read", False)
+    monkeypatch.setattr(pq, "read_table", lambda handle, **how: ("read", how))
+    assert read_parquet(io.BytesIO()) == ("read", {"use_threads": False, "pre_buffer": False})
     Facts.total_uncompressed_size += 1
     with pytest.raises(ValueError, match=r"^it unpacks to more than 16 GiB$"):
         read_parquet(io.BytesIO())

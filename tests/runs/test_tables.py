@@ -37,6 +37,7 @@ from equipoise.runs.tables import (
     outcomes_from_table,
     part_rows,
     selected_ids,
+    without_lists,
 )
 from equipoise.scoring.engine import Engine
 from equipoise.tasks import open_task
@@ -267,3 +268,9 @@ def test_a_column_with_a_lone_surrogate_keeps_its_type_and_its_gaps() -> None:
     assert (column.type, column.to_pylist()) == (several, [["a", "?"], [], None])
     plain = _column([1, None, float("nan")], pa.int16())
     assert (plain.type, plain.to_pylist()) == (pa.int16(), [1, None, None])
+
+
+def test_a_table_is_shown_without_its_lists() -> None:
+    lists = {"a": pa.array([[1.0]]), "b": pa.array([["x"]], pa.large_list(pa.string()))}
+    table = pa.table({"n": pa.array([1]), **lists, "text": pa.array(["[1]"])})
+    assert without_lists(table).column_names == ["n", "text"]

@@ -21,6 +21,7 @@ from equipoise.stats.bootstrap import (
     bootstrap,
     cluster_numbers,
     joint_numbers,
+    numbered,
     percentile,
     resampling_units,
     weight_chunks,
@@ -354,3 +355,10 @@ def test_quantiles_are_numpy_s_to_the_last_bit(count: int) -> None:
     for some in (values, np.round(values, 1)):
         for shares in ((0.025, 0.975), (0.0, 1.0), (0.013, 0.5), (0.2, 0.9)):
             assert module.quantiles(some, shares).tolist() == np.quantile(some, shares).tolist()
+
+
+@pytest.mark.parametrize(("names", "numbers"), [(["b", "a", "b"], [0, 1, 0]), (["b", None, "b", None], [0, 1, 0, 1])])
+def test_names_are_numbered_as_they_appear_and_nothing_is_a_name(names: list[str | None], numbers: list[int]) -> None:
+    column = np.array(names, dtype=object)
+    made, different = numbered(column)
+    assert made.tolist() == cluster_numbers(column).tolist() == numbers and len(different) == max(numbers) + 1

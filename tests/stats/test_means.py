@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -135,3 +136,12 @@ def test_a_value_between_two_that_were_tried_may_be_0() -> None:
     steps = means.STEPS - 1
     low, high = means.within_ends(statistic, [(0.0, steps * 0.1), (0.05, 0.05)], exact=True)
     assert low == 0.0 and high == pytest.approx(steps * 0.1 - 0.05)
+
+
+def test_tables_of_the_same_rows_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    statistic, known = gap(), means.KnownTables()
+    first = known.of(statistic)
+    assert [table.tolist() for table in first] == [table.tolist() for table in means.tables(statistic)]
+    monkeypatch.setattr(means, "tables", lambda _: [])
+    assert known.of(replace(statistic)) is first
+    assert known.of(replace(statistic, numbers=statistic.numbers + 1)) == []

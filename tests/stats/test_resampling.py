@@ -294,3 +294,24 @@ def test_columns_that_were_recorded_before_give_the_same_values() -> None:
     assert all(statistic.recorded for statistic in known)
     for first, second in zip(evaluate(plain, chunks), evaluate(known, chunks), strict=True):
         assert np.array_equal(first, second, equal_nan=True)
+
+
+def test_rows_are_copied_once_until_others_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    copies, values, rows, others = resampling.Copies(), np.arange(6.0), np.array([0, 2, 5]), np.array([1])
+    names = np.array(list("abcdef"))
+    first = copies.of(values, rows)
+    assert first.tolist() == [0, 2, 5] and copies.of(names, rows).tolist() == ["a", "c", "f"]
+    assert copies.of(values, rows) is first
+    assert copies.of(values, others).tolist() == [1] and copies.of(values, rows) is not first
+    monkeypatch.setattr(resampling, "COPIED_BYTES", 0)
+    assert copies.of(values, rows) is not copies.of(values, rows)
+
+
+def test_a_statistic_is_the_same_with_copies_and_in_a_slice() -> None:
+    values, numbers = np.arange(6.0), np.array([0, 0, 1, 1, 2, 2])
+    copies = resampling.Copies()
+    for rows in (np.array([1, 2, 5]), slice(1, 4)):
+        plain = Statistic(mean, [values], numbers, rows)
+        kept = replace(plain, copies=copies)
+        assert kept.value == plain.value and kept.clusters.tolist() == plain.clusters.tolist() == numbers[rows].tolist()
+    assert np.shares_memory(kept.arrays[0], values), "a slice is not copied"

@@ -137,7 +137,12 @@ def test_questions_with_other_numbers_of_answers_are_refused_in_a_sentence() -> 
         for name, count in (("a", 2), ("b", 3))
     ]
     with pytest.raises(DatasetError, match="example a has 2 answers, b has 3; ask them as two datasets"):
-        gather([], answers)
+        gather([], *zip(*answers, strict=True))
+    three = replace(BAKER, id="b", candidates=(*BAKER.candidates, "nurse"))
+    prompts = [prompt for example in (BAKER, three) for prompt in NextWord().prompts(example)]
+    scores = [Score("", ((-1.0,),) * len(prompt.continuations)) for prompt in prompts]
+    with pytest.raises(DatasetError, match=f"example {BAKER.id} has 2 answers, b has 3; ask them as two datasets"):
+        NextWord().outcomes([BAKER, three], prompts, scores)
 
 
 def test_notes_count_prompts_and_are_silent_below_a_hundredth() -> None:
@@ -147,7 +152,7 @@ def test_notes_count_prompts_and_are_silent_below_a_hundredth() -> None:
             (Prompt(BAKER.id, "t", str(number), "", (" a", " b")), Score("", ((-1.0,), (-2.0,)), flags=marks))
             for number, marks in enumerate(flags)
         ]
-        return flag_notes(gather([BAKER], answers))
+        return flag_notes(gather([BAKER] * len(answers), *zip(*answers, strict=True)))
 
     many = notes(0, 20, 1180)
     assert many == [

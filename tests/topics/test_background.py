@@ -106,5 +106,5 @@ def test_prompts_are_counted_with_their_sets_and_ways_where_there_are_several(
     variants: list[str | None], text: str
 ) -> None:
     pairs = pd.DataFrame({"dataset": "d", "set_id": [f"{at}" for at, _ in enumerate(variants)], "variant": variants})
-    run: Any = SimpleNamespace(outcomes=range(1200), pairs=pd.concat([pairs, pairs], ignore_index=True))
+    run: Any = SimpleNamespace(items=range(1200), pairs=pd.concat([pairs, pairs], ignore_index=True))
     assert background._asked(run) == text

@@ -50,12 +50,13 @@ def test_the_first_screen_counts_the_sets_and_draws_each(opened: Opened, page: P
 
 def test_a_cloze_shows_the_pronouns_that_it_asked_for_not_the_people(opened: Opened, tmp_path: Path) -> None:
     run = audit("planted:strength=1,bias=1,noise=1", task="cloze", limit=12, resamples=20, out=tmp_path / "run")
-    (row,) = run.parts[0].items.head(1).itertuples()
+    (part,) = run.parts
+    (row,) = part.items.head(1).itertuples()
     tab = opened(write_run_page(run), f"#case={row.set_id}")
     detail = tab.locator("#case-detail")
     names = [name.split()[0] for name in detail.locator(".bar-name").all_inner_texts()]
     assert names == [PRONOUNS[row.form][side] for side in ("male", "female")]
-    assert detail.locator(".bar-value").all_inner_texts() == [f"{p:.1%}" for p in row.probs]
+    assert detail.locator(".bar-value").all_inner_texts() == [f"{p:.1%}" for p in part.outcomes.probs[0]]
 
 
 @pytest.mark.slow

@@ -63,9 +63,9 @@ def test_every_case_is_packed_with_the_numbers_of_the_run(planted_run: Path, ord
         np.testing.assert_allclose(signed, pairs["u_signed"], atol=1e-4)
         assert [header["type"][code] for code in columns["type"]] == pairs["type"].tolist()
         k = int(columns["k"][0])
-        probs = np.array(items["probs"].tolist())
+        probs = part.outcomes.probs[items.index]
         np.testing.assert_allclose(columns["probs"].reshape(-1, k - 1) / header["d_scale"], probs[:, :-1], atol=1e-4)
-        raw = np.exp(np.array(items["logprobs"].tolist()))
+        raw = np.exp(part.outcomes.logprobs[items.index])
         np.testing.assert_allclose(columns["raw"].reshape(-1, k) / header["d_scale"], raw, atol=1e-4)
         np.testing.assert_allclose(columns["d"] / header["d_scale"], items["desirability"], atol=1e-4)
         texts = [header["text"][place] for place in np.cumsum(columns["text"])]
@@ -170,6 +170,8 @@ def test_answers_to_no_example_of_the_run_are_counted(planted_run: Path) -> None
     whole: Any = SimpleNamespace(run=run, dataset=part.dataset, items=part.items)
     asked = cases._asked(whole)
     assert asked["id"].tolist() == part.items["example_id"].tolist()
+    turned: Any = SimpleNamespace(run=run, dataset=part.dataset, items=part.items.iloc[::-1])
+    assert cases._asked(turned)["text"].tolist() == asked["text"].tolist()[::-1]
     examples = run.examples.set_index("id").loc[asked["id"]]
     assert asked["people"].tolist() == ["\n".join(people) for people in examples["candidates"]]
     assert asked["named"].tolist() == [len(people) for people in examples["candidates"]] and not asked["own"].any()

@@ -53,14 +53,14 @@ def test_of_sentence_pairs_it_is_the_surest_against_people(cloze_runs: tuple[Pat
     (pairs,) = Run(cloze_runs[0]).parts
     (shown,) = examples(pairs)
     wrong = pairs.items[pairs.items["correct"] == 0]
-    surest = wrong.iloc[max(range(len(wrong)), key=lambda at: max(wrong["probs"].iloc[at]))]
+    surest = wrong.loc[max(wrong.index, key=lambda at: max(pairs.outcomes.probs[at]))]
     assert shown.example == case_link(surest["set_id"], str(pairs), surest["variant"] or "")
 
 
 def test_of_sentence_pairs_without_labels_it_is_the_surest_of_all(tmp_path: Path) -> None:
     (part,) = audit("planted:strength=1,bias=1,noise=1", task="cloze", limit=40, resamples=20, out=tmp_path).parts
     (shown,) = examples(part)
-    surest = part.items.iloc[max(range(len(part.items)), key=lambda at: max(part.items["probs"].iloc[at]))]
+    surest = part.items.loc[max(part.items.index, key=lambda at: max(part.outcomes.probs[at]))]
     assert shown.text == "Surest of all" and shown.example == case_link(surest["set_id"], str(part), "")
 
 
@@ -87,7 +87,7 @@ def test_the_sentence_that_a_marker_moves_most_is_shown_with_and_without_it(tmp_
     row = Measurement("confidence_change", "m", "d", "t", "augmentation=R,type=type2", estimate, "neither")
     change = Change("age", "old", row)
     marked, plain = _marked(part, change)
-    items = part.items[part.items["type"] == "type2"].assign(confidence=lambda rows: _confidence(rows))
+    items = part.of_kind(part.items.assign(confidence=_confidence(part)), "type2")
     chosen = items[(items["augmentation"] == "R") & (items["attribute"] == "age") & (items["marker"] == "old")]
     bare = items[items["augmentation"] == "none"].set_index(["cluster_id", "gender"])
     moved: dict[tuple[str, str], float] = {}
@@ -111,9 +111,9 @@ def test_a_marker_that_no_sentence_has_beside_an_unmarked_one_has_no_example(
     whole = list(_marked(part, Change("age", "old", row)))
     assert len(whole) == 2
     own = examples_topic._confidence
-    monkeypatch.setattr(examples_topic, "_confidence", lambda items: [*own(items)[:-1], math.nan])
+    monkeypatch.setattr(examples_topic, "_confidence", lambda part: [*own(part)[:-1], math.nan])
     assert len(list(_marked(part, Change("age", "old", row)))) == 2, "one that is not known hides no other"
-    monkeypatch.setattr(examples_topic, "_confidence", lambda items: [math.nan] * len(items))
+    monkeypatch.setattr(examples_topic, "_confidence", lambda part: [math.nan] * len(part.items))
     assert list(_marked(part, Change("age", "old", row))) == []
     assert list(_marked(part, Change("age", "unheard", row))) == []
     assert list(_marked(part, Change("religion", "old", row))) == []
@@ -126,7 +126,7 @@ def test_an_example_without_a_variant_names_none(tmp_path: Path, variant: str | 
     estimate = Estimate(0.1, 0.05, 0.2, 0.95, 9, "")
     row = Measurement("confidence", "m", "d", "t", "augmentation=R", estimate, "higher")
     items = part.items.assign(variant=variant)
-    some = SimpleNamespace(items=items)
+    some = SimpleNamespace(items=items, outcomes=part.outcomes, of_kind=part.of_kind)
     both = list(_marked(some, Change("age", "old", row)))  # type: ignore[arg-type]
     assert [finding.text for finding in both] == [
         "Where “old” (age) raises confidence most",

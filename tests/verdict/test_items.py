@@ -32,7 +32,7 @@ def test_sentence_pairs_have_a_page_of_their_own(
     run = Run(far)
     tab = opened(write_run_page(run, out=tmp_path / "page.html"), viewport={"width": width, "height": 844})
     (part,) = run.parts
-    p = np.array([probs[0] for probs in part.items["probs"]])
+    p = part.outcomes.probs[:, 0]
     labelled = (part.items["gold"] == 0).mean()
     lead = tab.locator("#findings p", has_text="People label").first.inner_text()
     said = f"People label {labelled:.0%} of {len(p)} sentences male; the model gives male a probability"
@@ -46,7 +46,7 @@ def test_sentence_pairs_have_a_page_of_their_own(
     assert shares.get_attribute("aria-label").startswith("Share of male")
     assert chart.bounding_box()["y"] < 844, "on the first screen"
     surest = tab.locator("#findings .worst .bar-value").all_inner_texts()
-    wrong = max(max(probs) for probs in part.items[part.items["correct"] == 0]["probs"])
+    wrong = part.outcomes.probs[part.items["correct"] == 0].max()
     assert f"{100 * wrong:.1f}%" in surest and "✗ no" in tab.inner_text("#findings .worst")
 
     shown = {node.get_attribute("id") for node in tab.locator("main > section").all()}

@@ -136,7 +136,7 @@ def _rows(part: Part, measure: str) -> Iterator[tuple[str, str, float, str, str,
     examples = {example.id: example for example in examples_from_frame(frame[frame["dataset"] == part.dataset])}
     rests = _rests(part, examples) if measure == BITS else {}
     rows: Iterable[Any] = part.items.itertuples(index=False)
-    for row in rows:
+    for row, logprobs in zip(rows, part.outcomes.logprobs.tolist(), strict=True):
         example = examples.get(str(row.example_id))
         if example is None or (part.task == WHOLE) != (measure == BITS):
             continue
@@ -145,7 +145,7 @@ def _rows(part: Part, measure: str) -> Iterator[tuple[str, str, float, str, str,
         elif measure == MASS:
             value = float(row.candidate_mass)
         else:
-            bits = [log / length for log, length in zip(row.logprobs, rests.get(example.id, ()), strict=False)]
+            bits = [log / length for log, length in zip(logprobs, rests.get(example.id, ()), strict=False)]
             value = sum(bits) / len(bits) / math.log(2) if bits else math.nan
         if not math.isnan(value):
             item, groups = f"{row.example_id}\0{row.variant}", example.groups

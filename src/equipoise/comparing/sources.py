@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from ..measuring.estimators import ALIKE, Resamples, correlation_of, interval_of
-from ..measuring.measure import Plan, Point, measured_items, measured_points
+from ..measuring.measure import Plan, measured_items, measured_points
+from ..measuring.points import Point
 from ..metrics import METRICS, Metric, calibration
 from ..progress import Progress, shown
 from ..records import EquipoiseError, Estimate, Floats, UndefinedMetric

@@ -6,22 +6,21 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import permutations
 from json.encoder import encode_basestring
 from typing import TypeVar
 
-from ..cores import aside
 from ..records import DatasetError, Example
 from ..records.json_texts import ObjectTexts
+from ..records.scripts import spaced
 from . import occupations
 
 Item = TypeVar("Item")
 
-LARGE = 50_000
-"""Examples from which hashing takes longer than copying a process."""
+TOGETHER = 1024
+"""Examples that are hashed at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +70,9 @@ class Dataset:
     def sha256(self) -> str:
         """The hash of what is asked: equal for two copies of the same examples, wherever they were read from."""
         digest, text = hashlib.sha256(), ObjectTexts(ordered=True)
-        for example in self.examples:
-            digest.update(_record(example, text).encode("utf-8", "surrogatepass"))
+        for start in range(0, len(self.examples), TOGETHER):
+            records = [_record(example, text) for example in self.examples[start : start + TOGETHER]]
+            digest.update("".join(records).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     @property
@@ -118,33 +118,27 @@ class Dataset:
         return replace(self, examples=tuple(chosen))
 
 
-@contextmanager
-def hashed_aside(datasets: Sequence[Dataset]) -> Iterator[None]:
-    """Hash large datasets in a copy of this process, while this one does what is within."""
-    large = [dataset for dataset in datasets if len(dataset.examples) >= LARGE]
-    if not large:
-        yield
-        return
-    with aside(lambda: [dataset.sha256 for dataset in large]) as hashes:
-        yield
-        for dataset, known in zip(large, hashes(), strict=True):
-            vars(dataset)["sha256"] = known
-
-
 _plain = lru_cache(maxsize=64, typed=True)(json.dumps)
+
+
+@lru_cache(maxsize=4096)
+def _listed(texts: tuple[str, ...]) -> str:
+    """Return texts as a JSON list; many examples share their candidates."""
+    return f"[{', '.join(map(encode_basestring, texts))}]"
 
 
 def _record(example: Example, text: ObjectTexts) -> str:
     """Return the fields of an example as JSON, in the order of their names."""
     # Without decisions there is no `good`, so that such data keep the hash that they had before there were any.
     good = "" if example.good is None else f'"good": {_plain(example.good)}, '
-    candidates = ", ".join(map(encode_basestring, example.candidates))
+    set_id = encode_basestring(example.set_id)
+    cluster_id = set_id if example.cluster_id == example.set_id else encode_basestring(example.cluster_id)
     pair = "null" if example.pair is None else json.dumps(asdict(example.pair), sort_keys=True, ensure_ascii=False)
     return (
-        f'{{"answerable": {_plain(example.answerable)}, "candidates": [{candidates}], '
-        f'"cluster_id": {encode_basestring(example.cluster_id)}, "gold": {_plain(example.gold)}, {good}'
+        f'{{"answerable": {_plain(example.answerable)}, "candidates": {_listed(tuple(example.candidates))}, '
+        f'"cluster_id": {cluster_id}, "gold": {_plain(example.gold)}, {good}'
         f'"groups": {text(example.groups)}, "id": {encode_basestring(example.id)}, "pair": {pair}, '
-        f'"set_id": {encode_basestring(example.set_id)}, "slots": {text(example.slots)}, '
+        f'"set_id": {set_id}, "slots": {text(example.slots)}, '
         f'"stereotype": {_plain(example.stereotype)}, "text": {encode_basestring(example.text)}}}'
     )
 
@@ -179,6 +173,8 @@ def nested_candidates(examples: Iterable[Example]) -> Iterator[Fault]:
 
 def third_occupations(where: str, text: str, candidates: Sequence[str]) -> Iterator[Fault]:
     """Yield a fault where a sentence names occupations, or other single people, beyond its candidates."""
+    if not occupations.names_others(spaced(text), tuple(candidates)):
+        return
     third = occupations.third_occupations(text, candidates)
     if third:
         yield Fault(where, "third occupation", f"also names {', '.join(third)}", "not a candidate")
@@ -226,13 +222,3 @@ def gender_groups(
 def count_by(examples: Iterable[Example], group: str) -> dict[str, int]:
     """Return how many examples there are in each group of that name."""
     return dict(sorted(Counter(example.groups.get(group, "") for example in examples).items()))
-
-
-def union(parts: Iterable[tuple[str, Sequence[Example]]]) -> dict[str, Sequence[Example]]:
-    """Return the examples by the name of their dataset, each once; the largest part gives the order."""
-    by_name: dict[str, dict[str, Example]] = {}
-    listed = list(parts)
-    for name, examples in sorted(listed, key=lambda part: -len(part[1])):
-        known = by_name.setdefault(name, {})
-        known |= {example.id: example for example in examples if example.id not in known}
-    return {name: tuple(by_name[name].values()) for name, _ in listed}

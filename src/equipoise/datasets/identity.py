@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ..options import DatasetOptions
 from ..records import DatasetError, Example, marked_slot
@@ -27,6 +28,25 @@ PAPER_SENTENCES = 1575
 """Sentences the paper counts in WinoBias (783 + 792), each with two pronouns; no uniform filter gives them."""
 
 _ARTICLE = re.compile(r"(?<![\w-])(an?)\s+$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Marking:
+    """The markers of the referent and of the other candidate, and what they add to a sentence's ids and groups."""
+
+    referent: Marker | None
+    other: Marker | None
+    ending: str
+    groups: Mapping[str, str]
+
+    @classmethod
+    def of(cls, augmentation: str, marker: Marker, contrast: Marker | None = None) -> Marking:
+        """Return the marking of an augmentation by a marker; `contrast` is the other candidate's, for C."""
+        words = marker.word if contrast is None else f"{marker.word}-{contrast.word}"
+        groups = {"augmentation": augmentation, "attribute": marker.attribute, "marker": marker.word}
+        groups |= {"privilege": marker.side} | ({} if contrast is None else {"contrast": contrast.word})
+        referent, other = (None, marker) if augmentation == "NR" else (marker, contrast)
+        return cls(referent, other, f"+{augmentation}-{words}", groups)
 
 
 @dataclass(frozen=True)
@@ -47,6 +67,17 @@ class Recipe:
     def markers(self) -> list[Marker]:
         """The markers of all attributes."""
         return [marker for attribute in self.attributes for marker in attribute.markers]
+
+    @cached_property
+    def markings(self) -> list[Marking]:
+        """What every sentence is marked with, in the order of augmentations, attributes and markers."""
+        return [
+            Marking.of(augmentation, marker, contrast)
+            for augmentation in self.augmentations
+            for attribute in self.attributes
+            for marker in attribute.markers
+            for contrast in (attribute.contrasts[marker.word] if augmentation == "C" else (None,))
+        ]
 
 
 def recipe(
@@ -85,55 +116,34 @@ def identity_dataset(base: Dataset, how: Recipe, *, limit: int | None = None) ->
 
 
 def augment(example: Example, how: Recipe) -> Iterator[Example]:
-    """Yield the example as it is, then with every marker: in the order of augmentations, attributes and markers."""
+    """Yield the example as it is, then with every marking of the recipe."""
     yield replace(example, groups={**example.groups, "augmentation": NONE})
-    gold = example.gold
-    if gold is None:
+    if example.gold is None:
         raise DatasetError(f"example {example.id}: has no referent on record")
-    places = _mentions(example)
-    for augmentation in how.augmentations:
-        for attribute in how.attributes:
-            for marker in attribute.markers:
-                if augmentation == "C":
-                    for other in attribute.contrasts[marker.word]:
-                        yield _variant(example, "C", places, {gold: marker, 1 - gold: other})
-                else:
-                    marked = gold if augmentation == "R" else 1 - gold
-                    yield _variant(example, augmentation, places, {marked: marker})
-
-
-def _variant(
-    example: Example, augmentation: str, places: Sequence[tuple[int, int]], marks: Mapping[int, Marker]
-) -> Example:
-    """Return the example with markers before some candidates; the first of `marks` is the one it stands for."""
-    marker, *others = marks.values()
-    text, slots = example.text, dict(example.slots)
     # From the end, so that the earlier place is still where it was.
-    for index in sorted(marks, key=lambda index: places[index], reverse=True):
-        start = places[index][0]
-        text = _insert(text, start, marks[index])
-        slots[marked_slot(index)] = f"{marks[index].word} {example.candidates[index]}"
-    groups = {
-        **example.groups,
-        "augmentation": augmentation,
-        "attribute": marker.attribute,
-        "marker": marker.word,
-        "privilege": marker.side,
-    }
-    words = "-".join(mark.word for mark in (marker, *others))
-    if others:
-        groups["contrast"] = others[0].word
-    marking = f"+{augmentation}-{words}"
+    places = sorted(((start, index) for index, (start, _) in enumerate(_mentions(example))), reverse=True)
+    for marking in how.markings:
+        yield _variant(example, marking, places)
+
+
+def _variant(example: Example, marking: Marking, places: Sequence[tuple[int, int]]) -> Example:
+    """Return the example with a marking; `places` are where each candidate begins, the last first."""
+    text, slots = example.text, dict(example.slots)
+    for start, index in places:
+        marker = marking.referent if index == example.gold else marking.other
+        if marker is not None:
+            text = _insert(text, start, marker)
+            slots[marked_slot(index)] = f"{marker.word} {example.candidates[index]}"
     # Not `replace`, which takes twice as long: there are a quarter of a million.
     return Example(
-        id=example.id + marking,
+        id=example.id + marking.ending,
         text=text,
         candidates=example.candidates,
         gold=example.gold,
         answerable=example.answerable,
         stereotype=example.stereotype,
-        groups=groups,
-        set_id=example.set_id + marking,
+        groups={**example.groups, **marking.groups},
+        set_id=example.set_id + marking.ending,
         cluster_id=example.cluster_id,
         slots=slots,
         pair=example.pair,

@@ -160,21 +160,8 @@ def mentions(text: str, *, plurals: bool = False) -> list[Mention]:
 def third_occupations(text: str, candidates: Sequence[str], *, plurals: bool = False) -> list[str]:
     """Return the occupations that the text names beyond the candidates, in order of mention."""
     expected = {candidate.lower() for candidate in candidates}
-    if not plurals and text.isascii() and {_BEGUN[word] for word in _BEGUN.keys() & _words_of(text)} <= expected:
-        return []
     named = dict.fromkeys(mention.name for mention in mentions(text, plurals=plurals))
     return [name for name in named if name.lower() not in expected]
-
-
-_BEGUN = {name.lower().split()[0]: name.lower() for name in OCCUPATIONS}
-"""The first word of each of the 40, which no other one has -> its name."""
-_APART = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "_-")}
-
-
-@lru_cache(maxsize=1)
-def _words_of(text: str) -> Sequence[str]:
-    """Return the words of an ASCII text in lower case: quickly, and once for all that is looked for in a sentence."""
-    return text.lower().translate(_APART).split()
 
 
 _PEOPLE = (
@@ -182,7 +169,6 @@ _PEOPLE = (
     "|tenant|boss|employee|employer|intern|trainee|applicant|stranger|victim|witness|suspect|defendant|plaintiff|donor"
     "|child|baby|boy|girl|man|woman|roommate|partner|director|owner|landlord|homeowner|bystander|resident"
 )
-_PEOPLE_WORDS = {*_PEOPLE.replace("u?", "").split("|"), "neighbour"}
 _THINGS = (
     "service|care|satisfaction|support|base|list|meeting|records?|room|feedback|complaints?|orders?|relations"
     "|files?|charts?|reports?"
@@ -194,11 +180,32 @@ _PERSON = AnyCase(
 
 def third_people(text: str, candidates: Sequence[str]) -> list[str]:
     """Return the single people that the text names beyond the candidates by a common word, in order of mention."""
-    if text.isascii() and _PEOPLE_WORDS.isdisjoint(_words_of(text)):
-        return []
     expected = {candidate.lower() for candidate in candidates}
     named = dict.fromkeys(match[1].lower() for match in _PERSON.finditer(text))
     return [name for name in named if name not in expected]
+
+
+_BEGUN = {
+    **{name.lower().split()[0].encode(): name.lower() for name in OCCUPATIONS},
+    **{word.encode(): word for word in (*_PEOPLE.replace("u?", "").split("|"), "neighbour")},
+}
+"""The first word of each of the 40, and the words for other people, which are all different -> the name."""
+_FIRST_WORDS = frozenset(_BEGUN)
+
+
+def names_others(words: bytes, candidates: tuple[str, ...]) -> bool:
+    """Return whether a text may name one of the 40, or other single people, beyond the candidates.
+
+    Quickly, as most texts do not: `words` is the text `spaced`.
+    """
+    return not words or not _FIRST_WORDS.intersection(words.split()) <= _first_words(candidates)
+
+
+@lru_cache(maxsize=4096)
+def _first_words(candidates: tuple[str, ...]) -> frozenset[bytes]:
+    """Return the words with which a text names the candidates that are among the 40 or the other people."""
+    expected = {candidate.lower() for candidate in candidates}
+    return frozenset(word for word, name in _BEGUN.items() if name in expected)
 
 
 def stereotyped(candidates: Sequence[str], gender: str) -> int | None:

@@ -20,11 +20,13 @@ def names_in(sentence: str) -> list[str]:
 
 def are_names(text: str, candidates: Sequence[str]) -> bool:
     """Return whether every candidate is written as a name: in capitals wherever it occurs, never after an article."""
-    return bool(candidates) and all(_is_name(text, candidate) for candidate in candidates)
+    if not candidates or not candidates[0][:1].isupper():  # first, because a table may have millions of rows
+        return False
+    return all(_is_name(text, candidate) for candidate in candidates)
 
 
 def _is_name(text: str, candidate: str) -> bool:
-    if not candidate[:1].isupper():  # first, because a table may have millions of rows
+    if not candidate[:1].isupper():
         return False
     places = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(candidate)}(?!\w)", text)]
     return bool(places) and all(_word_before(text, place) not in _DETERMINERS for place in places)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..records import DatasetError
 from .dataset import Fault
@@ -26,8 +26,7 @@ SHORT = 24
 Parsed = TypeVar("Parsed")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row: its line in the file (its number, in a file without lines), its columns, which rows share, and cells."""
 
     line: int
@@ -101,7 +100,7 @@ def read_rows(path: Path) -> Rows:
     if not content.strip():
         raise DatasetError(f"{path.name}: is empty")
     columns, everything = reader(path.name, content)
-    rows = tuple(row for row in everything if any(not _is_blank(cell) for cell in row.values))
+    rows = tuple([row for row in everything if not all(map(_is_blank, row.values))])
     if not rows:
         raise DatasetError(f"{path.name}: holds no row")
     blank: tuple[int, ...] = ()
@@ -182,10 +181,7 @@ def _delimited(delimiter: str, file: str, content: bytes) -> tuple[tuple[str, ..
     columns = _columns(file, [name.strip() for name in header])
     rows, known = [], dict[str, str]()
     for line, cells in lines:
-        if not any(cell.strip() for cell in cells):
-            rows.append(Row(line, (), ()))
-            continue
-        if len(cells) != len(columns):
+        if len(cells) != len(columns) and any(map(str.strip, cells)):
             raise DatasetError(f"{file}:{line}: has {len(cells)} cells, but the header has {len(columns)}")
         # Equal short cells are one object: a million rows have a few hundred of them.
         values = [known.setdefault(cell, cell) if len(cell) < SHORT else cell for cell in cells]
@@ -197,22 +193,19 @@ def _numbered_records(file: str, text: str, delimiter: str) -> Iterator[tuple[in
     """Yield each record with its first line, as a quoted cell may run over several; none blank before the header."""
     # strict: without it a quote that is never closed swallows the rest of the file silently.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    begun = False
-    while True:
-        line = reader.line_num + 1
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            if "field limit" in str(error):
-                raise DatasetError(
-                    f"{file}:{line}: has a cell of more than {csv.field_size_limit():,} characters; is a quote missing?"
-                ) from None
-            raise DatasetError(f"{file}:{line}: is not well-formed ({error})") from None
-        begun = begun or any(cell.strip() for cell in cells)
-        if begun:
-            yield line, cells
+    line, begun = 1, False
+    try:
+        for cells in reader:
+            begun = begun or any(map(str.strip, cells))
+            if begun:
+                yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        if "field limit" in str(error):
+            raise DatasetError(
+                f"{file}:{line}: has a cell of more than {csv.field_size_limit():,} characters; is a quote missing?"
+            ) from None
+        raise DatasetError(f"{file}:{line}: is not well-formed ({error})") from None
 
 
 def _json(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
@@ -230,7 +223,7 @@ def _json(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
         if not isinstance(item, dict):
             raise DatasetError(f"{file}:{line}: is not a JSON object with the columns as keys")
         rows.append(Row.of(line, item))
-    return tuple(dict.fromkeys(str(name) for row in rows for name in row.cells)), rows
+    return tuple(dict.fromkeys(name for row in rows for name in row.columns)), rows
 
 
 def _parse(file: str, line: int, text: str) -> Any:

@@ -44,23 +44,20 @@ def load_synthbias(folder: Path | str) -> Dataset:
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A row, checked: its number, its words, and the sentence with the pronoun blanked."""
+    """A row, checked: its number, its words, and the sentence with the pronoun blanked.
+
+    `candidates` are the two occupations that it `named` in order of first mention; the file's order is another.
+    """
 
     where: str
     number: int
     type: str
     text: str
     named: tuple[str, str]
+    candidates: tuple[str, str]
     pronoun: str
     stereotypical: str
     template: str
-
-    @property
-    def candidates(self) -> tuple[str, str]:
-        """The two occupations in order of first mention; the file's order is another."""
-        first = {mention.name: mention.start for mention in reversed(occupations.mentions(self.text))}
-        left, right = self.named
-        return (left, right) if first[left] < first[right] else (right, left)
 
 
 def read_synthbias_csv(path: Path) -> tuple[tuple[Example, ...], tuple[Fault, ...]]:
@@ -89,14 +86,15 @@ def _sentence(where: str, number: int, cells: Mapping[str, Any]) -> _Sentence:
     places = find_pronoun(text, pronoun)
     if not places:
         raise DatasetError(f"pronoun {pronoun!r} is not in the sentence")
-    mentioned = {mention.name for mention in occupations.mentions(text)}
+    starts = {mention.name: mention.start for mention in reversed(occupations.mentions(text))}
     for name in (first, second):
-        if name not in mentioned:
+        if name not in starts:
             raise DatasetError(f"occupation {name!r} is not in the sentence, or not one of the 40")
     if first == second:
         raise DatasetError(f"the two occupations are the same, {first!r}")
     template = f"{text[: places[0].start]}\0{text[places[0].end :]}"
-    return _Sentence(where, number, kind, text, (first, second), pronoun, stereotypical, template)
+    candidates = (first, second) if starts[first] < starts[second] else (second, first)
+    return _Sentence(where, number, kind, text, (first, second), candidates, pronoun, stereotypical, template)
 
 
 def _example(sentence: _Sentence, members: Sequence[_Sentence], faults: list[Fault]) -> Example:

@@ -2,65 +2,23 @@
 
 from __future__ import annotations
 
-import re
-import sys
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..records import DatasetError, Example
-from ..records.scripts import first_mention, lowered, word_around
-from . import occupations
-from .agreement import agreeing
+from .checked_rows import Facts, Item, Remembered, read_items
 from .classification import load_classification
-from .columns import (
-    Columns,
-    as_candidates,
-    as_choice,
-    as_flag,
-    as_kind,
-    as_label,
-    as_stereotype,
-    as_text,
-    column_slots,
-    map_columns,
-)
+from .columns import map_columns
 from .dataset import Dataset, Fault, gender_groups, in_file_order, repeated, third_occupations
-from .pronouns import PRONOUNS, Found, find_pronoun, form_of, forms_of, gender_of, group_of, pronoun_sets, pronouns_in
+from .pronouns import form_of, forms_of, gender_of, pronouns_in
 from .proper_names import are_names
 from .rows import Rows, read_rows
 
-_SLOT = re.compile(r"\{pronoun\}|\[pronoun\]|_{3,}", re.IGNORECASE)
 _BLANK = "\0"
-LONGEST_WORD = 60
-MOST_REMEMBERED = 2**16
-"""Where every row has cells or groups of its own, remembering them all would only cost memory."""
 _NO_MAP: Mapping[str, str] = MappingProxyType({})
-
-
-@dataclass(slots=True)
-class _Item:
-    """A row, checked, before it is known which rows are its counterparts. Not frozen: a million would take 3 s more."""
-
-    where: str
-    id: str
-    text: str
-    pronoun: str
-    gender: str
-    form: str
-    candidates: tuple[str, ...]
-    gold: int | None
-    answerable: bool
-    stereotype: int | None
-    kind: str
-    pair: str
-    unmentioned: tuple[str, ...]
-    place: Found
-    groups: Mapping[str, str]
-    slots: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_table(
@@ -78,218 +36,118 @@ def load_table(
     if used.is_classification:
         return load_classification(table, used, name=name, source=table.source)
 
-    reader = _Reader(used)
-
-    def parse(where: str, number: int, row: Mapping[str, Any]) -> list[_Item]:
-        id, slots = f"{name}-{number:05}", column_slots(row, used)
-        return [reader.item(where, id, cells, slots) for cells in _variants(used.cells(row), number, used, pronouns)]
-
-    items = [item for several in table.parsed(parse) for item in several]
-    _check_together(items)
-    sets = _counterparts(items, name)
-    faults = [fault for item in items for fault in _item_faults(item, sets[item.id].members)]
-    for item, earlier in repeated(items, lambda item: (item.text, item.pronoun)):
-        faults.append(Fault(item.where, "repeated sentence", f"asks the same as {earlier.where}", "both kept"))
+    items = read_items(table, used, name, pronouns)
+    _check_together(items, table.file)
+    repeats = _repeated_texts(items)
+    sets = _counterparts(items, name, repeats)
     shared = _Shared()
-    examples = tuple(_example(item, sets[item.id], shared) for item in items)
-    ordered = in_file_order(faults, ((item.where, item.id) for item in items))
-    return Dataset(name, examples, (*table.blank_faults, *ordered), table.source)
+    examples = tuple([shared.example(item, together) for item, together in zip(items, sets, strict=True)])
+    faults = _faults(items, sets, repeats, table.file)
+    return Dataset(name, examples, (*table.blank_faults, *faults), table.source)
 
 
-def _variants(
-    cells: Mapping[str, Any], number: int, used: Columns, pronouns: Sequence[str]
-) -> Iterator[Mapping[str, Any]]:
-    """Yield the row's cells; where its sentence has a slot in place of a pronoun, once for each pronoun."""
-    if "pronoun" in used:
-        yield cells
-        return
-    text, form = as_text("text", cells["text"]), as_label("form", cells["form"]).lower()
-    slots = _SLOT.findall(text)
-    if len(slots) != 1:
-        raise DatasetError(f"needs one slot for the pronoun ({{pronoun}}, [pronoun] or ___), has {len(slots)}")
-    id, pair = as_label("id", cells.get("id")), as_label("pair", cells.get("pair"))
-    before, after = _SLOT.split(text)
-    for chosen in pronoun_sets(pronouns):
-        word, subject = chosen.in_form(form), chosen.subject
-        rest = agreeing(after, plural=True) if form == "subject" and chosen.plural else after
-        filled = f"{before}{word if before else word.capitalize()}{rest}"
-        filled_cells = {"text": filled, "pronoun": word, "variant": f"-{subject}", "pair": pair or f"{number:05}"}
-        yield {**cells, "group": chosen.group, **filled_cells, "id": f"{id}-{subject}" if id else None}
-
-
-class _Facts(NamedTuple):
-    """What the cells of a row say besides its sentence and its names."""
-
-    gender: str
-    form: str
-    kind: str
-    listed: tuple[str, ...]
-    gold: int | None
-    answerable: bool
-    stereotype: int | None
-    groups: Mapping[str, str]
-
-
-class _Reader:
-    """Reads rows; cells that many rows share are read once, as a million sentences have a few thousand kinds."""
-
-    def __init__(self, used: Columns) -> None:
-        self._used = used
-        self._names = [*(name for name in used.by_name if name not in ("text", "id", "pair")), "group"]
-        self._known: dict[Hashable, _Facts] = {}
-
-    def item(self, where: str, default_id: str, cells: Mapping[str, Any], slots: Mapping[str, str]) -> _Item:
-        """Return the row, checked; the DatasetError of a bad cell lacks file and line, which the caller knows."""
-        text, pronoun = as_text("text", cells["text"]), sys.intern(lowered(as_text("pronoun", cells["pronoun"])))
-        places = find_pronoun(text, pronoun)
-        if not places:
-            whole = word_around(text, pronoun)
-            part = f" as a word of its own: it is a part of {whole!r}" if whole and len(whole) < LONGEST_WORD else ""
-            raise DatasetError(f"pronoun {pronoun!r} is not in the sentence{part}")
-        gender, form, kind, listed, gold, answerable, stereotype, groups = self._facts(cells, pronoun)
-        starts = [first_mention(text, candidate) for candidate in listed]
-        unmentioned: tuple[str, ...] = ()
-        if min(starts) < 0:
-            unmentioned = tuple([name for name, start in zip(listed, starts, strict=True) if start < 0])
-        elif starts != sorted(starts):
-            # In order of mention, as in the other datasets: `position` and the signed UCerF go by it.
-            order = sorted(range(len(listed)), key=starts.__getitem__)
-            listed = tuple([listed[index] for index in order])
-            gold, stereotype = (None if index is None else order.index(index) for index in (gold, stereotype))
-        return _Item(
-            where=where,
-            id=as_label("id", cells.get("id")) or f"{default_id}{cells.get('variant', '')}",
-            text=text,
-            pronoun=pronoun,
-            gender=gender,
-            form=form,
-            candidates=listed,
-            gold=gold,
-            answerable=answerable,
-            stereotype=stereotype,
-            kind=kind or ("type2" if answerable else "type1"),
-            pair=as_label("pair", cells.get("pair")),
-            unmentioned=unmentioned,
-            place=places[0],
-            groups=groups,
-            slots=slots,
-        )
-
-    def _facts(self, cells: Mapping[str, Any], pronoun: str) -> _Facts:
-        read = [cells.get(name) for name in self._names]
-        # By type too: True is 1 to Python, and not to us.
-        key = (pronoun, *read, *map(type, read))
-        try:
-            facts = self._known.get(key)
-        except TypeError:  # a list of candidates
-            return _facts(cells, pronoun, self._used)
-        if facts is None:
-            facts = _facts(cells, pronoun, self._used)
-            if len(self._known) < MOST_REMEMBERED:
-                self._known[key] = facts
-        return facts
-
-
-def _facts(cells: Mapping[str, Any], pronoun: str, used: Columns) -> _Facts:
-    """Return what the cells of a row say besides its sentence and its names."""
-    gender = as_label("group", cells.get("group")).lower() or gender_of(pronoun) or group_of(pronoun)
-    if not gender:
-        raise DatasetError(f"pronoun {pronoun!r} is not known; add a column 'group' that says whom it refers to")
-    form = as_label("form", cells.get("form")).lower()
-    if form and form not in PRONOUNS:
-        raise DatasetError(f"unknown form {form!r}; known: {', '.join(PRONOUNS)}")
-    kind = as_kind(cells.get("type"))
-    listed = as_candidates(cells)
-    gold = as_choice("gold", cells.get("gold"), listed)
-    if used.is_synthbias:
-        # SynthBias has no column for it: its first occupation is the referent in type 2, and arbitrary in type 1.
-        gold = 0 if kind == "type2" else None
-    answerable = as_flag("answerable", cells.get("answerable"))
-    if answerable is None:
-        answerable = gold is not None and kind != "type1"
-    if answerable and gold is None:
-        raise DatasetError("is answerable, but its right answer is not given")
-    stereotype = as_stereotype(cells.get("stereotype"), listed, gold)
-    if stereotype is None:
-        stereotype = occupations.stereotyped(listed, gender)
-    groups = {group: as_label(group, cells.get(f"group:{group}")) for group in used.groups}
-    return _Facts(gender, form, kind, listed, gold, answerable, stereotype, groups)
-
-
-def _check_together(items: Sequence[_Item]) -> None:
+def _check_together(items: Sequence[Item], file: str) -> None:
     """Raise where rows do not go together: an id given twice, or another number of candidates."""
-    first: dict[str, _Item] = {}
+    size = len(items[0].facts.candidates)
+    first: dict[str, Item] = {}
     for item in items:
         earlier = first.setdefault(item.id, item)
         if earlier is not item:
-            raise DatasetError(f"{item.where}: duplicate id {item.id!r}, already used at {earlier.where}")
-        if len(item.candidates) != len(items[0].candidates):
+            raise DatasetError(f"{file}:{item.line}: duplicate id {item.id!r}, already used at {file}:{earlier.line}")
+        if len(item.facts.candidates) != size:
             raise DatasetError(
-                f"{item.where}: has {len(item.candidates)} candidates, but {items[0].where} has "
-                f"{len(items[0].candidates)}; every row needs the same number"
+                f"{file}:{item.line}: has {len(item.facts.candidates)} candidates, but {file}:{items[0].line} has "
+                f"{size}; every row needs the same number"
             )
 
 
+def _repeated_texts(items: Sequence[Item]) -> Collection[str]:
+    """Return the sentences of several rows, be it about several of their pronouns: few, where there are any."""
+    if len({item.text for item in items}) == len(items):
+        return ()
+    return {text for text, count in Counter(item.text for item in items).items() if count > 1}
+
+
 class _Set(NamedTuple):
-    """A counterfactual set: its id, which all members share, and the members."""
+    """A counterfactual set: its id, the pronouns of its members, and whether these are of different genders."""
 
     id: str
-    members: list[_Item]
+    pronouns: tuple[str, ...]
+    differ: bool
 
 
-def _counterparts(items: Sequence[_Item], name: str) -> dict[str, _Set]:
-    """Return for each item's id the counterfactual set it is in; of one item if it has no counterpart.
+def _counterparts(items: Sequence[Item], name: str, repeats: Collection[str]) -> list[_Set]:
+    """Return for each item the counterfactual set it is in; of one item if it has no counterpart.
 
     Rows with a `pair` go by that. Of the others those belong together that are equal once the pronoun is blanked
     ("he saw her" / "she saw her"), then those that are once all pronouns of its gender are ("he … his" / "she …
     her").
     """
-    sets: dict[str, _Set] = {}
-    given: dict[str, _Set] = {}
-    for item in items:
+    sets: dict[int, _Set] = {}
+
+    def put_together(id: str, members: Sequence[int]) -> None:
+        genders = {items[member].facts.gender for member in members}
+        pronouns = tuple([items[member].facts.pronoun for member in members])
+        together = _Set(id, pronouns, len(genders) == len(members))
+        for member in members:
+            sets[member] = together
+
+    given: dict[str, list[int]] = defaultdict(list)
+    for number, item in enumerate(items):
         if item.pair:
-            sets[item.id] = given.setdefault(item.pair, _Set(f"{name}-pair-{item.pair}", []))
-            sets[item.id].members.append(item)
+            given[item.pair].append(number)
+    for pair, members in given.items():
+        put_together(f"{name}-pair-{pair}", members)
     for blanked in (_one_blanked, _all_blanked):
-        for members in _alike([item for item in items if item.id not in sets], blanked):
+        alone = [number for number in range(len(items)) if number not in sets]
+        for members in _alike(items, alone, repeats, blanked):
             if len(members) > 1:
-                together = _Set(f"{name}-pair-of-{members[0].id}", members)
-                sets.update((member.id, together) for member in members)
-    for item in items:
-        if item.id not in sets:
-            sets[item.id] = _Set(item.id, [item])
-    return sets
+                put_together(f"{name}-pair-of-{items[members[0]].id}", members)
+    for number, item in enumerate(items):
+        if number not in sets:
+            put_together(item.id, [number])
+    return [sets[number] for number in range(len(items))]
 
 
-def _one_blanked(item: _Item) -> str:
-    return f"{item.text[: item.place.start]}{_BLANK}{item.text[item.place.end :]}"
+def _one_blanked(item: Item) -> str:
+    return f"{item.text[: item.start]}{_BLANK}{item.text[item.end :]}"
 
 
-def _all_blanked(item: _Item) -> str:
-    text = item.text
+def _all_blanked(item: Item) -> str:
+    text, gender = item.text, gender_of(item.facts.pronoun)
     for pronoun in reversed(pronouns_in(text)):
-        if gender_of(pronoun.word) == gender_of(item.pronoun):
+        if gender_of(pronoun.word) == gender:
             text = f"{text[: pronoun.start]}{_BLANK}{text[pronoun.end :]}"
     return text
 
 
-def _alike(items: Sequence[_Item], blanked: Callable[[_Item], str]) -> Iterator[list[_Item]]:
+def _alike(
+    items: Sequence[Item], numbers: Sequence[int], repeats: Collection[str], blanked: Callable[[Item], str]
+) -> Iterator[list[int]]:
     """Yield the sets of items that are equal when blanked, one a gender, in forms that go together."""
-    open_sets: dict[Hashable, list[list[_Item]]] = defaultdict(list)
+    open_sets: dict[Hashable, list[list[int]]] = defaultdict(list)
     copies: dict[Hashable, int] = defaultdict(int)
-    for item in items:
-        asked = (item.candidates, item.gold, item.kind)
-        # The n-th copy of a row goes with the n-th copy of its counterpart.
-        copies[item.text, item.pronoun, asked] += 1
-        places = open_sets[blanked(item), copies[item.text, item.pronoun, asked], asked]
+    for number in numbers:
+        item, copy = items[number], 1
+        facts = item.facts
+        if item.text in repeats:
+            # The n-th copy of a row goes with the n-th copy of its counterpart.
+            copies[item.text, facts.pronoun, facts.asked] += 1
+            copy = copies[item.text, facts.pronoun, facts.asked]
+        places = open_sets[blanked(item), copy, facts.asked]
         for members in places:
-            if all(member.gender != item.gender and _forms_agree(member.pronoun, item.pronoun) for member in members):
-                members.append(item)
+            if all(_differ(items[member].facts, facts) for member in members):
+                members.append(number)
                 break
         else:
-            places.append([item])
+            places.append([number])
     for places in open_sets.values():
         yield from places
+
+
+def _differ(facts: Facts, other: Facts) -> bool:
+    """Return whether two rows are of different genders, in forms that go together."""
+    return facts.gender != other.gender and _forms_agree(facts.pronoun, other.pronoun)
 
 
 def _forms_agree(form: str, other_form: str) -> bool:
@@ -297,66 +155,78 @@ def _forms_agree(form: str, other_form: str) -> bool:
 
 
 class _Shared:
-    """Groups and slots, equal ones as one object: of a million rows most have those of another one."""
+    """Makes examples; equal groups and slots are one object: of a million rows most have those of another one."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Mapping[str, str]] = {}
+        self._groups = Remembered[Mapping[str, str]]()
+        self._equal_groups = Remembered[Mapping[str, str]]()
+        self._equal_slots = Remembered[Mapping[str, str]]()
 
-    def groups(self, item: _Item, form: str) -> Mapping[str, str]:
-        """Return the groups of an item whose pronoun has that form."""
+    def example(self, item: Item, together: _Set) -> Example:
+        """Return an item as an example, given its counterfactual set."""
+        facts, about = item.facts, (item.facts, together.pronouns)
+        groups = self._groups.get(about)
+        if groups is None:
+            groups = self._groups.keep(about, self._groups_of(facts, together.pronouns))
+        return Example(
+            item.id,
+            item.text,
+            facts.candidates,
+            facts.gold,
+            facts.answerable,
+            facts.stereotype,
+            groups,
+            together.id,
+            together.id,
+            self._slots_of(item),
+        )
 
-        def made() -> Mapping[str, str]:
-            groups = gender_groups(
-                kind=item.kind,
-                gender=item.gender,
-                form=form,
-                candidates=item.candidates,
-                gold=item.gold,
-                stereotype=item.stereotype,
-            )
-            return {**groups, **item.groups}
+    def _groups_of(self, facts: Facts, pronouns: Sequence[str]) -> Mapping[str, str]:
+        groups = gender_groups(
+            kind=facts.kind,
+            gender=facts.gender,
+            form=facts.form or form_of(facts.pronoun, pronouns),
+            candidates=facts.candidates,
+            gold=facts.gold,
+            stereotype=facts.stereotype,
+        )
+        key = (*groups.items(), *facts.groups.items())
+        return self._equal_groups.get(key) or self._equal_groups.keep(key, {**groups, **facts.groups})
 
-        about = (item.kind, item.gender, form, item.candidates, item.gold, item.stereotype)
-        return self._once((*about, *item.groups.items()), made)
-
-    def slots(self, item: _Item) -> Mapping[str, str]:
+    def _slots_of(self, item: Item) -> Mapping[str, str]:
         """Return the words that a question about an item may quote."""
         # Whether the people have names, so that the question takes no article.
-        named = {"named": "yes"} if are_names(item.text, item.candidates) else {}
-        key = (item.pronoun, bool(named), *item.slots.items())
-        return self._once(key, lambda: {**item.slots, "pronoun": item.pronoun, **named})
-
-    def _once(self, key: Hashable, made: Callable[[], Mapping[str, str]]) -> Mapping[str, str]:
-        mapping = self._known.get(key)
-        if mapping is None:
-            mapping = made()
-            if len(self._known) < MOST_REMEMBERED:
-                self._known[key] = mapping
-        return mapping
+        named = are_names(item.text, item.facts.candidates)
+        key = (item.facts.pronoun, named, *item.slots.items())
+        slots = self._equal_slots.get(key)
+        if slots is None:
+            further = {"pronoun": item.facts.pronoun, **({"named": "yes"} if named else {})}
+            slots = self._equal_slots.keep(key, {**item.slots, **further})
+        return slots
 
 
-def _example(item: _Item, together: _Set, shared: _Shared) -> Example:
-    form = item.form or form_of(item.pronoun, [member.pronoun for member in together.members])
-    return Example(
-        id=item.id,
-        text=item.text,
-        candidates=item.candidates,
-        gold=item.gold,
-        answerable=item.answerable,
-        stereotype=item.stereotype,
-        groups=shared.groups(item, form),
-        set_id=together.id,
-        slots=shared.slots(item),
+def _faults(items: Sequence[Item], sets: Sequence[_Set], repeats: Collection[str], file: str) -> tuple[Fault, ...]:
+    """Return what is wrong with rows, in the order of the file."""
+    faults: list[Fault] = []
+    for item, together in zip(items, sets, strict=True):
+        if item.names_others or item.unmentioned or not together.differ or len(together.pronouns) == 1:
+            faults += _item_faults(f"{file}:{item.line}", item, together)
+    asked_again = repeated(
+        [item for item in items if item.text in repeats], lambda item: (item.text, item.facts.pronoun)
     )
+    for item, earlier in asked_again:
+        what = f"asks the same as {file}:{earlier.line}"
+        faults.append(Fault(f"{file}:{item.line}", "repeated sentence", what, "both kept"))
+    return in_file_order(faults, ((f"{file}:{item.line}", item.id) for item in items)) if faults else ()
 
 
-def _item_faults(item: _Item, members: Sequence[_Item]) -> Iterator[Fault]:
-    if len({member.gender for member in members}) < len(members):
+def _item_faults(where: str, item: Item, together: _Set) -> Iterator[Fault]:
+    if not together.differ:
         what = f"its pair {item.pair!r} has two rows of one gender"
-        yield Fault(item.where, "not a minimal pair", what, "kept as the table says")
-    if len(members) == 1:
-        yield Fault(item.where, "not a minimal pair", "no row differs from it only in the pronoun", "kept, unpaired")
+        yield Fault(where, "not a minimal pair", what, "kept as the table says")
+    if len(together.pronouns) == 1:
+        yield Fault(where, "not a minimal pair", "no row differs from it only in the pronoun", "kept, unpaired")
     for candidate in item.unmentioned:
         what = f"candidate {candidate!r} is not in the sentence"
-        yield Fault(item.where, "candidate not mentioned", what, "kept; candidates stay in the table's order")
-    yield from third_occupations(item.where, item.text, item.candidates)
+        yield Fault(where, "candidate not mentioned", what, "kept; candidates stay in the table's order")
+    yield from third_occupations(where, item.text, item.facts.candidates)

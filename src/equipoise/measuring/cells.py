@@ -81,16 +81,16 @@ def cells(items: Items, by: Sequence[str] | None) -> Iterator[Cell]:
     outcomes = items.outcomes
     has_variants = bool((outcomes.variant != "").any())
     keys = group_keys(outcomes, by)
-    numbers = {key: cluster_numbers(outcomes.groups[key]) for key in keys}
+    numbers = {key: items.group_numbers(key)[0] for key in (*keys, "other")}
     constant = {key: items.constant_within_sets(numbers[key]) for key in keys}
-    kinds = outcomes.group("type")
     bases: list[tuple[dict[str, str], Integers]] = [({}, np.arange(len(outcomes)))]
-    bases += [({"type": kind}, rows) for kind, rows in by_value(kinds)]
+    bases += [({"type": kind}, rows) for kind, rows in by_type(items) if kind]
     for parts, base in bases:
         yield cell(parts, base, "items", "sets", "contrast")
         for key in keys:
             # Rates of both classes need the sentences in which the occupation is the other one, too.
-            elsewhere = dict(by_value(outcomes.group("other"), base)) if key == "occupation" else {}
+            others = by_value(outcomes.group("other"), base, numbers["other"]) if key == "occupation" else ()
+            elsewhere = dict(others)
             for value, rows in by_value(outcomes.groups[key], base, numbers[key]):
                 named = {**parts, key: value}
                 yield cell(named, rows, "items", *(("sets",) if constant[key] else ()))
@@ -109,6 +109,12 @@ def _union(rows: Integers, others: Integers | None) -> Integers:
     inside = np.zeros(int(max(rows[-1], others[-1])) + 1, dtype=bool)
     inside[rows] = inside[others] = True
     return np.flatnonzero(inside)
+
+
+def by_type(items: Items) -> list[tuple[str, Integers]]:
+    """Return each type with its rows; all rows, as those of "", where no item has a type."""
+    every = np.arange(len(items))
+    return by_value(items.outcomes.group("type"), every, items.group_numbers("type")[0]) or [("", every)]
 
 
 def by_value(

@@ -8,7 +8,7 @@ overconfidence share the other fifth. docs/decisions/claims.md has the simulatio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,8 +21,8 @@ from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..stats.separation import separations
 from ..stats.signs import SignTests, sign_tests
 from ..uncertainty import PERPLEXITY
-from .cells import by_value
-from .group_pairs import GroupPair, are_compared, compared_column, group_pairs
+from .cells import by_type
+from .group_pairs import GroupPair, compared_column, compared_pairs
 from .identity_claims import Claim, Name, identity_claims, side_units
 from .items import Columns, Items, suffix
 from .measure import Plan
@@ -32,6 +32,9 @@ SHARES = {"groups": 0.8, "occupations": 0.1, "overconfidence": 0.1}
 """What of the error each kind of claims may use."""
 
 DRAWS = 4999
+
+PValues = Mapping[Name, tuple[float, float]]
+"""Measurement -> its p-value alone, and corrected for all claims."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,16 @@ CONTRASTS = (
 OVERCONFIDENCE = Contrast("overconfidence", "stated_apart", "answerable")
 
 
-def with_claims(
-    rows: Sequence[Measurement], items: Items, plan: Plan, sample: Sample | None = None
-) -> list[Measurement]:
+def with_claims(rows: Sequence[Measurement], p_values: PValues, sample: Sample | None = None) -> list[Measurement]:
     """Return the measurements, those that a page may claim with p-values corrected for all such claims."""
-    names = {(row.metric, row.group) for row in rows}
     errors = (sample or Sample()).errors
+    return [_with_p(row, p_values, errors) for row in rows]
+
+
+def claimed(items: Items, plan: Plan, names: Collection[Name]) -> PValues:
+    """Return the p-values of what may be claimed among the measurements of these names, alone and corrected."""
     p_values: dict[Name, tuple[float, float]] = {}
-    kinds = by_value(items.outcomes.group("type")) or [("", np.arange(len(items)))]
+    kinds = by_type(items)
     groups = [claim for claim in _group_claims(items, plan, kinds) if claim.name in names]
     sure = [claim for claim in _claims(items, plan, kinds, (OVERCONFIDENCE,)) if claim.name in names]
     families = [(groups, SHARES["groups"]), (sure, SHARES["overconfidence"])]
@@ -89,18 +94,17 @@ def with_claims(
         for row in next(results):
             name = metric, group_label({"occupation": row.group, **part})
             p_values[name] = (row.corrected, row.corrected * len(kinds) / SHARES["occupations"])
-    p_values |= _of_attributes(p_values)
-    return [_with_p(row, p_values, errors) for row in rows]
+    return p_values | _of_attributes(p_values)
 
 
-def _with_p(row: Measurement, p_values: Mapping[Name, tuple[float, float]], errors: int) -> Measurement:
+def _with_p(row: Measurement, p_values: PValues, errors: int) -> Measurement:
     if (row.metric, row.group) not in p_values:
         return row
     p, corrected = (min(1.0, errors * value) for value in p_values[row.metric, row.group])
     return replace(row, estimate=replace(row.estimate, p=p, p_corrected=corrected))
 
 
-def _of_attributes(p_values: Mapping[Name, tuple[float, float]]) -> dict[Name, tuple[float, float]]:
+def _of_attributes(p_values: PValues) -> dict[Name, tuple[float, float]]:
     """Return the p-values of attributes: those of the surest of their markers."""
     surest: dict[Name, tuple[float, float]] = {}
     for (metric, group), p in p_values.items():
@@ -114,8 +118,7 @@ def _of_attributes(p_values: Mapping[Name, tuple[float, float]]) -> dict[Name, t
 def _group_claims(items: Items, plan: Plan, kinds: Sequence[tuple[str, Integers]]) -> Iterator[Claim]:
     yield from _claims(items, plan, kinds, CONTRASTS)
     yield from identity_claims(items)
-    pairs = group_pairs(items)
-    if are_compared(items, pairs):
+    if pairs := compared_pairs(items):
         for kind, rows in kinds:
             yield from _pair_claims(items, plan, kind, rows, pairs)
 

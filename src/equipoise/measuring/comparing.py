@@ -13,7 +13,8 @@ from .identities import marked_points
 from .items import Items
 from .leeway.widening import Leeway, Name, leeways
 from .markers import NONE
-from .measure import Plan, Point, measured_items, measured_points
+from .measure import Plan, measured_items, measured_points
+from .points import Point
 
 WIDENED = "widened for limits or sampled answers"
 """What the method of a difference says, where a model's probabilities are not known exactly."""

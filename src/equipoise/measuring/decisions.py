@@ -8,12 +8,16 @@ from ..metrics import decisions
 from ..records import ABSENT, Booleans, Floats, Integers, Outcomes
 from ..tasks.reading import MEANINGS
 
+COLUMNS = ("p_good", "chose_good", "logit_good", "good_lean", "good_range")
+
 
 def decision_columns(outcomes: Outcomes, members: Integers, open_answers: Booleans) -> dict[str, Floats]:
     """Return P(good) of each item, its logit, and how far it is from the others of its set; NaN without a decision."""
+    decides = outcomes.good != ABSENT
+    if not decides.any():
+        return dict.fromkeys(COLUMNS, np.full(len(outcomes), np.nan))
     # The last classes of an open answer do not decide: refused, unclear, …
     answers = np.where(open_answers, outcomes.k - len(MEANINGS), outcomes.k)
-    decides = outcomes.good != ABSENT
     p_good = decisions.good_probability(outcomes.probs, outcomes.good, answers)
     chose = np.where(decides, (outcomes.predicted == outcomes.good).astype(float), np.nan)
     lean, reach = np.full(len(outcomes), np.nan), np.full(len(outcomes), np.nan)
@@ -23,13 +27,8 @@ def decision_columns(outcomes: Outcomes, members: Integers, open_answers: Boolea
         known = members[~np.isnan(values).any(axis=1, where=inside)]
         if len(known):
             _of_sets(p_good, known, lean, reach)
-    return {
-        "p_good": p_good,
-        "chose_good": chose,
-        "logit_good": decisions.good_logit(outcomes.probs, outcomes.good, answers),
-        "good_lean": lean,
-        "good_range": reach,
-    }
+    logit = decisions.good_logit(outcomes.probs, outcomes.good, answers)
+    return dict(zip(COLUMNS, (p_good, chose, logit, lean, reach), strict=True))
 
 
 def _of_sets(p_good: Floats, members: Integers, lean: Floats, reach: Floats) -> None:

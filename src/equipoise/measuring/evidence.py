@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..metrics import Metric
 from ..metrics.columns import COLUMNS, Column
 from ..metrics.groups import mean
-from ..records import Booleans, Estimate, Floats, Integers, UndefinedMetric
+from ..records import Estimate, Floats, Integers
 from ..stats import bootstrap, bounded, jackknife, maximum, means
 from ..stats.paired import Contest, Trial, paired_differences
 from ..stats.planning import Seen
@@ -23,7 +23,6 @@ from .stopping import Sample
 
 TOO_FEW = f"no interval: fewer than {bounded.ENOUGH_UNITS} clusters, and the metric has no bounds"
 NO_SPREAD = "no interval: all resamples are equal"
-POSSIBLE = "bounds: a subset is empty and may have any value; Hoeffding bounds of the others"
 MOST_LEFT_OUT = 2000
 """Clusters that are left out one by one at most, where a group has few of many: time grows with the square."""
 
@@ -44,6 +43,9 @@ class Evidence:
     seed: int = 0
     sample: Sample = field(default_factory=Sample)
     kind: str = ""
+    differences: Sequence[Floats] = ()
+    """The signed differences behind the value, by variant, where they are known."""
+    known: means.KnownTables = field(default_factory=means.KnownTables)
 
     @cached_property
     def units(self) -> Floats:
@@ -66,7 +68,13 @@ class Evidence:
     @cached_property
     def _tables(self) -> list[list[Floats]]:
         """The sums and counts of each mean by cluster, by variant; [] where the metric is not made of means."""
-        return [means.tables(statistic) for statistic in self.statistics]
+        return [self.known.of(statistic) for statistic in self._signed]
+
+    @property
+    def _signed(self) -> list[Statistic]:
+        """The statistics of the differences behind the metric, which sum what its own do; its own where it has none."""
+        norm = self.metric.norm
+        return [replace(s, function=norm.differences) if norm else s for s in self.statistics]
 
     @property
     def recorded(self) -> list[list[Floats]]:
@@ -81,12 +89,13 @@ class Evidence:
     @cached_property
     def clusters(self) -> int:
         """The number of clusters."""
-        return int(np.count_nonzero(np.bincount(np.concatenate([s.clusters for s in self.statistics]))))
+        return int(np.count_nonzero(np.bincount(_joined([s.clusters for s in self.statistics]))))
 
     @property
     def fewest(self) -> int:
         """The number of clusters under the mean that has the fewest."""
-        return min((len(values) for units in self.averaged for values in units), default=self.clusters)
+        counts = [int(np.count_nonzero(count)) for recorded in self._tables for _, count in recorded]
+        return min(counts) if counts else self.clusters
 
     @cached_property
     def bounds(self) -> tuple[float, float] | None:
@@ -162,7 +171,7 @@ class Evidence:
         norm = self.metric.norm
         if norm is None:
             return np.abs(samples - self.value)
-        observed = [replace(statistic, function=norm.differences).value for statistic in self.statistics]
+        observed = self.differences or [statistic.value for statistic in self._signed]
         return np.asarray(norm.join(samples - np.mean(observed, axis=0)[:, None]), dtype=np.float64)
 
     def _of_differences(self, sizes: Floats) -> Estimate:
@@ -253,9 +262,8 @@ class Evidence:
         if self._column.signed and norm is None:
             return jackknife.signed_interval(self.statistics, level=self.level)
         item = max(map(means.item_size, self._tables))
-        statistics = [replace(s, function=norm.differences) if norm else s for s in self.statistics]
-        values = np.atleast_1d(np.mean([statistic.value for statistic in statistics], axis=0))
-        left_out = np.atleast_2d(jackknife.left_out_values(statistics))
+        values = np.atleast_1d(np.mean([statistic.value for statistic in self._signed], axis=0))
+        left_out = np.atleast_2d(jackknife.left_out_values(self._signed))
         if np.isnan(left_out).any():
             return None
         scale = bounds if norm is None else (-self._width, self._width)
@@ -310,10 +318,10 @@ def unit_sizes(statistics: Sequence[Statistic]) -> Floats:
 
 def _unit_sums(statistics: Sequence[Statistic]) -> tuple[Floats, Floats]:
     """Return the sum and the number of the values of each cluster that has any."""
-    clusters: Integers = np.concatenate([statistic.clusters for statistic in statistics])
-    values: NDArray[Any] = np.concatenate([np.asarray(s.arrays[0], dtype=np.float64) for s in statistics])
+    clusters: Integers = _joined([statistic.clusters for statistic in statistics])
+    values: Floats = _joined([np.asarray(s.arrays[0], dtype=np.float64) for s in statistics])
     parts = [shares for statistic in statistics if (shares := statistic.row_shares) is not None]
-    shares = np.concatenate(parts) if parts else None
+    shares = _joined(parts) if parts else None
     counted = ~np.isnan(values)
     if not counted.all():
         clusters, values, shares = clusters[counted], values[counted], None if shares is None else shares[counted]
@@ -321,6 +329,11 @@ def _unit_sums(statistics: Sequence[Statistic]) -> tuple[Floats, Floats]:
     sums = np.bincount(clusters, values if shares is None else values * shares).astype(np.float64)
     inside = counts > 0
     return sums[inside], counts[inside]
+
+
+def _joined(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return one column after the other; a single one as it is."""
+    return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
 
 def paired_units(statistic: Statistic) -> Floats:
@@ -363,32 +376,6 @@ def paired_means(
     """
     contests = [mean_contest(*pair, width) for pair in pairs]
     return paired_differences(contests, clusters=clusters, trial=trial)
-
-
-def possible_estimate(
-    metric: Metric, arrays: tuple[NDArray[Any], ...], rows: Mapping[str, Any], clusters: Integers, level: float
-) -> Estimate | None:
-    """Return what a metric that is undefined can be, averaged over the variants; None where that is unknown.
-
-    It has an interval and no value. Subsets that have items have a Hoeffding bound over their clusters, at a level that
-    covers all of them.
-    """
-    if metric.possible is None:
-        return None
-    ends = []
-    for chosen in rows.values():
-        columns, numbers = [array[chosen] for array in arrays], clusters[chosen]
-
-        def radius(among: Booleans, width: float, subsets: int, numbers: Integers = numbers) -> float:
-            units = len(np.unique(numbers[among]))
-            return bounded.simultaneous_radius(units, subsets * len(rows), width, level=level)
-
-        try:
-            ends.append(metric.possible(*columns, radius=radius))
-        except UndefinedMetric:
-            return None
-    low, high = np.mean(ends, axis=0).tolist()
-    return Estimate(np.nan, low, high, level, 0, POSSIBLE)
 
 
 def _finite(bounds: tuple[float, float] | None, k: int) -> tuple[float, float] | None:

@@ -20,7 +20,8 @@ from ..stats.betting import Units
 from ..stats.resampling import Statistic
 from ..uncertainty import PERPLEXITY
 from .items import Items
-from .measure import Plan, Point, measured_points
+from .measure import Plan, measured_points
+from .points import Point
 from .stopping import Sample
 
 

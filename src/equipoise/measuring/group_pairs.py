@@ -21,7 +21,7 @@ from ..stats.bootstrap import of_names
 from ..stats.paired import Contest, Trial, paired_differences
 from ..stats.resampling import Statistic
 from ..uncertainty import PERPLEXITY
-from .cells import by_value
+from .cells import by_type
 from .evidence import paired_means
 from .items import Items
 from .measure import Measured, Plan, estimates, measured_points, with_families
@@ -71,7 +71,8 @@ def group_pairs(items: Items) -> list[GroupPair]:
     columns = attributes(items)
     pairs: list[GroupPair] = []
     for number, names in enumerate(columns):
-        pairs += _pairs(names, items.matched(*columns[:number], *columns[number + 1 :]))
+        others = [*columns[:number], *columns[number + 1 :]]
+        pairs += _pairs(names, items.matched(*others) if others else items.members)
     return pairs
 
 
@@ -86,15 +87,19 @@ def _pairs(names: Strings, members: Integers) -> Iterator[GroupPair]:
             yield GroupPair(first, second, (rows[0], rows[1]))
 
 
-def are_compared(items: Items, pairs: Sequence[GroupPair]) -> bool:
-    """Return whether pairs say more than the whole: there are several, or decisions, whose whole names no group."""
-    return len(pairs) > 1 or (bool(pairs) and bool(items.applicable["decisions"].any()))
+def compared_pairs(items: Items) -> list[GroupPair]:
+    """Return the pairs if they say more than the whole: there are several, or decisions, whose whole names no group."""
+    decides = bool(items.applicable["decisions"].any())
+    if not decides and all(len(items.group_numbers(name)[1]) < 3 for name in ("gender", "group")):
+        return []  # two groups are one pair
+    pairs = group_pairs(items)
+    return pairs if decides or len(pairs) > 1 else []
 
 
 def group_pair_rows(items: Items, plan: Plan) -> list[Measured]:
     """Return the metrics of sets for every pair of groups, and their differences; nothing where there is one pair."""
-    pairs = group_pairs(items)
-    if not are_compared(items, pairs):
+    pairs = compared_pairs(items)
+    if not pairs:
         return []
     metrics = [metric for metric in plan.metrics if metric.unit == "sets"]
     rows: list[Measured] = []
@@ -113,8 +118,8 @@ def compared_column(metric: Metric) -> str:
 def _differences(items: Items, pairs: Sequence[GroupPair], plan: Plan) -> Iterator[Measured]:
     """Yield first - second of every pair with its p-value, by type; of some metrics their ratio."""
     outcomes = items.outcomes
-    types = by_value(outcomes.group("type")) or [("", np.arange(len(outcomes)))]
-    for metric, (kind, rows) in product([metric for metric in plan.metrics if metric.unit == "pair"], types):
+    metrics = [metric for metric in plan.metrics if metric.unit == "pair"]
+    for metric, (kind, rows) in product(metrics, by_type(items)):
         column = compared_column(metric)
         if column == "desirability" and not outcomes.answerable[rows].all():
             continue

@@ -15,7 +15,8 @@ from ..records import EquipoiseError, Estimate, group_label
 from .evidence import is_additive, is_plain_mean
 from .items import Items
 from .markers import NONE
-from .measure import Job, Plan, Point, Population, Rows, estimates, with_values
+from .measure import Plan, estimates, with_values
+from .points import Job, Point, Population, Rows
 from .sentences import Level, MarkedType, SentenceTable, marked_sentences
 from .stopping import Sample
 

@@ -28,12 +28,13 @@ from ..records import (
     Outcomes,
     Strings,
 )
-from ..stats.bootstrap import cluster_numbers, joint_numbers, of_names, resampling_units
+from ..stats.bootstrap import cluster_numbers, joint_numbers, numbered, of_names, resampling_units
 from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, PERPLEXITY, TOKEN_PROBABILITY, Estimator, perplexity
 from .conformal import conformal_certainty
 from .decisions import decision_columns
 from .ensembles import over_wordings
 from .markers import NONE, is_marked, marker_columns
+from .sets import members_of, of_members, within_sets
 
 Columns = dict[str, NDArray[Any]]
 
@@ -67,6 +68,21 @@ class Items:
         return cluster_numbers(self.outcomes.cluster_id)
 
     @cached_property
+    def sets(self) -> Integers:
+        """The number of each item's counterfactual set."""
+        return cluster_numbers(self.outcomes.set_id)
+
+    def group_numbers(self, name: str) -> tuple[Integers, Strings]:
+        """Return the number of each item's name in a group, and the name of each number; computed once."""
+        if name not in self._group_numbers:
+            self._group_numbers[name] = numbered(self.outcomes.group(name))
+        return self._group_numbers[name]
+
+    @cached_property
+    def _group_numbers(self) -> dict[str, tuple[Integers, Strings]]:
+        return {}
+
+    @cached_property
     def variants(self) -> Integers:
         """The number of each item's variant (seed)."""
         return cluster_numbers(self.outcomes.variant)
@@ -74,12 +90,12 @@ class Items:
     @cached_property
     def members(self) -> Integers:
         """The rows of each counterfactual set as (sets, members), ABSENT-padded; rows of no set are left out."""
-        return self.matched()
+        return members_of(joint_numbers(self.sets, self.variants))
 
     def matched(self, *others: Strings) -> Integers:
         """Return the rows of each set that are equal in the other columns, too, in the form of `members`."""
         equal = map(cluster_numbers, others)
-        return _members(joint_numbers(cluster_numbers(self.outcomes.set_id), self.variants, *equal))
+        return members_of(joint_numbers(self.sets, self.variants, *equal))
 
     @cached_property
     def intersections(self) -> Integers:
@@ -89,7 +105,7 @@ class Items:
             return np.empty((0, 1), dtype=np.int64)
         rows = np.flatnonzero(marked)
         return np.where(
-            (members := _members(joint_numbers(self.sentences[rows], self.variants[rows]))) == ABSENT,
+            (members := members_of(joint_numbers(self.sentences[rows], self.variants[rows]))) == ABSENT,
             ABSENT,
             rows[members],
         )
@@ -139,7 +155,13 @@ class Items:
 
     def flagged(self, name: str) -> Booleans:
         """Return whether the item has that flag."""
-        return of_names(lambda flags: name in flags.split(","), self.outcomes.flags, bool)
+        numbers, different = self._flags
+        return np.array([name in flags.split(",") for flags in different.tolist()], dtype=bool)[numbers]
+
+    @cached_property
+    def _flags(self) -> tuple[Integers, Strings]:
+        """The number of each item's flags, and the flags of each number."""
+        return numbered(self.outcomes.flags)
 
     @cached_property
     def chose_first(self) -> Floats:
@@ -169,6 +191,7 @@ class Items:
         outcomes = self.outcomes
         correct = np.where(outcomes.labelled, (self.predicted == outcomes.gold).astype(float), np.nan)
         side = np.where(outcomes.labelled, outcomes.group("side"), "")
+        stereotype, gender = self._names("stereotype"), self._names("gender")
         positive, chosen = fairness.resolved_to_positive(self.predicted, outcomes.gold, side)
         nothing = np.full(len(outcomes), np.nan)
         lean = stereotyped_answers.leaning(self.predicted, outcomes.stereotype)
@@ -177,8 +200,8 @@ class Items:
         columns = {
             "correct": correct,
             "perplexity": perplexity(outcomes.probs),
-            "stereotype": _names(outcomes.group("stereotype")),
-            "gender": _names(outcomes.group("gender")),
+            "stereotype": stereotype,
+            "gender": gender,
             "positive": positive,
             "chosen_positive": chosen,
             "correct_sampled": self._drawn_right(),
@@ -200,15 +223,15 @@ class Items:
             "chosen_of_negatives": np.where(positive == 0, chosen, np.nan),
             "stated": outcomes.probs.max(axis=1),
             "stated_apart": outcomes.probs.max(axis=1) - correct,
-            "imbalance": _imbalance(outcomes.group("occupation")),
+            "imbalance": self._imbalance,
             "probs": outcomes.probs,
             "logprobs": outcomes.logprobs,
             "gold": outcomes.gold,
             **side_columns(outcomes),
             **decision_columns(outcomes, self.members, self.open_answers),
             **{name: self.on_first(self.members, values) for name, values in self.flips.items()},
-            "stereotype_within": self.within_sets("stereotype", ("pro", "anti")),
-            "gender_within": self.within_sets("gender", ("male", "female")),
+            "stereotype_within": within_sets(stereotype, self.members, ("pro", "anti")),
+            "gender_within": within_sets(gender, self.members, ("male", "female")),
             "confidence": confidence.coreference_confidence(outcomes.gold, outcomes.logprobs),
             "confidence_pair": confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
             "confidence_marked": confidence.coreference_confidence(
@@ -271,7 +294,7 @@ class Items:
         members = self.members
         if not len(members):
             return {f"case_{name}": np.full(len(self), np.nan) for name in "abcd"}
-        several = fairness.cases(_of_members(correct, members), _of_members(certainty, members))
+        several = fairness.cases(of_members(correct, members), of_members(certainty, members))
         return {f"case_{name}": self.on_first(members, case) for name, case in zip("abcd", several, strict=True)}
 
     def _set_values(self, members: Integers, certainty: Floats, desirability: Floats) -> Columns:
@@ -281,8 +304,8 @@ class Items:
         # A range grows with the size of a set: sets of different sizes are compared pairwise.
         usual = "pairwise" if (self.members == ABSENT).any() else "range"
         kind = usual if self.disparity == "auto" else self.disparity
-        eq3 = fairness.pair_ucerf(_of_members(desirability, members), kind=kind)
-        certainties = _of_members(certainty, members)
+        eq3 = fairness.pair_ucerf(of_members(desirability, members), kind=kind)
+        certainties = of_members(certainty, members)
         unanswerable = fairness.pair_ucerf_unanswerable(certainties, kind=kind)
         chosen = np.where(members == ABSENT, ABSENT, self.predicted[members])
         return {
@@ -312,17 +335,16 @@ class Items:
         }
         return {"flipped": flipped, **{name: np.where(with_some, way, np.nan) for name, way in ways.items()}}
 
-    def within_sets(self, name: str, needed: tuple[str, ...]) -> NDArray[Any]:
-        """Return a group column, empty for items whose set does not have all of the needed values."""
-        column, members = _names(self.outcomes.group(name)), self.members
-        kept = np.full(len(self), "", dtype=column.dtype)
-        if len(members):
-            values = np.where(members == ABSENT, "", column[members])
-            complete = np.all([(values == value).any(axis=1) for value in needed], axis=0)
-            rows = members[complete]
-            rows = rows[rows != ABSENT]
-            kept[rows] = column[rows]
-        return kept
+    def _names(self, group: str) -> NDArray[Any]:
+        """Return a column of short names in a form that is quick to compare."""
+        numbers, different = self.group_numbers(group)
+        return different.astype(str)[numbers] if len(different) else different
+
+    @property
+    def _imbalance(self) -> Floats:
+        """How far the workforce of each item's occupation is from half women, NaN where that is not known."""
+        numbers, occupations = self.group_numbers("occupation")
+        return workforce_imbalance(occupations)[numbers]
 
     def on_first(self, members: Integers, values: Floats) -> Floats:
         """Return a column with each set's value on its first item, so that items and sets share their weights."""
@@ -366,31 +388,3 @@ def suffix(estimator: Estimator) -> str:
 def _is_nothing(column: NDArray[Any]) -> bool:
     """Return whether a column of numbers applies to no item: all such columns are one array."""
     return column.dtype == np.float64 and column.ndim == 1 and bool(np.isnan(column).all())
-
-
-def _names(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of short names in a form that is quick to compare."""
-    return of_names(str, column, str) if len(column) else column
-
-
-def _imbalance(occupations: Strings) -> Floats:
-    """Return how far the workforce of each item's occupation is from half women, NaN where that is not known."""
-    numbers, names = pd.factorize(occupations, use_na_sentinel=False)
-    return workforce_imbalance(names)[numbers]
-
-
-def _members(numbers: Integers) -> Integers:
-    """Return the rows of each number that occurs at least twice, as (numbers, rows), ABSENT-padded."""
-    if not len(numbers):
-        return np.empty((0, 1), dtype=np.int64)
-    order = np.argsort(numbers, kind="stable")
-    sizes = np.bincount(numbers)
-    rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    members = np.full((len(sizes), int(sizes.max())), ABSENT, dtype=np.int64)
-    members[numbers[order], rank] = order
-    return members[sizes > 1]
-
-
-def _of_members(column: NDArray[Any], members: Integers) -> Floats:
-    """Return a column's values by set and member, NaN for absent members."""
-    return np.where(members == ABSENT, np.nan, column[members])

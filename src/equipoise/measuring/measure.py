@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -22,11 +21,9 @@ from ..metrics.columns import COLUMNS
 from ..metrics.sides import with_predictions
 from ..options import PlanOptions
 from ..records import (
-    Booleans,
     EquipoiseError,
     Estimate,
     Floats,
-    Integers,
     Measurement,
     Outcomes,
     RunKey,
@@ -34,14 +31,16 @@ from ..records import (
     group_label,
 )
 from ..stats import bootstrap
+from ..stats.means import KnownTables
 from ..stats.paired import corrected
 from ..stats.resampling import Chunks, Precision, Statistic, evaluate
 from ..uncertainty import PERPLEXITY, Estimator
 from .cells import Cell, cells, group_keys, with_intersections
-from .evidence import Evidence, possible_estimate
+from .evidence import Evidence
 from .items import Items, suffix
+from .points import Job, Named, Point, Population, Rows, mean_of, named_values
 from .stopping import Sample
-from .undefined import undefined_notes
+from .undefined import possible_estimate, undefined_notes
 
 BLOCK = 500
 """How many points are estimated together. It does not depend on the number of cores: sums round as their block does."""
@@ -64,100 +63,6 @@ class Plan(PlanOptions):
     def permutations(self) -> int:
         """How often a test exchanges items."""
         return 5000 if self.intervals else 1
-
-
-Rows = Integers | slice
-"""Rows of columns, by number, or as a slice where they are beside each other."""
-
-
-@dataclass(frozen=True, eq=False)
-class Population:
-    """What is resampled: the number of each row's cluster, of how many, and what each row counts.
-
-    `precision` is that of sums. `compared` are the numbers by which two models are compared, the same for all metrics.
-    """
-
-    numbers: Integers
-    clusters: int
-    shares: Floats | None = None
-    precision: Precision = np.float32
-    compared: Integers | None = None
-
-
-@dataclass(frozen=True)
-class Job:
-    """A metric with the columns of one estimator, and the rows it applies to; `marked`: of base sentences."""
-
-    metric: Metric
-    name: str
-    arrays: tuple[NDArray[Any], ...]
-    population: Population
-    applies: Booleans
-    key: str = ""
-    marked: bool = False
-
-    def units(self, rows: Rows) -> int:
-        """Return the number of items, of sets or of base sentences that the value is taken over."""
-        if self.marked:
-            return len(np.unique(self.population.numbers[rows]))
-        return int(np.count_nonzero(self._counted[rows]))
-
-    @cached_property
-    def _counted(self) -> Booleans:
-        """Which rows have a value in all columns that count."""
-        counted = np.ones(len(self.applies), dtype=bool)
-        columns = [COLUMNS[name] for name in self.metric.inputs]
-        over_sets = self.metric.unit == "sets" and any(column.of_sets for column in columns)
-        for column, array in zip(columns, self.arrays, strict=True):
-            # FP multiplies a mean over items by one over sets: its n is the number of sets.
-            if over_sets and not column.of_sets:
-                continue
-            if column.names:
-                counted &= array != ""
-            elif array.dtype.kind == "f" and array.ndim == 1:
-                counted &= ~np.isnan(array)
-        return counted
-
-
-@dataclass(frozen=True)
-class Point:
-    """A metric of a group by variant, with the rows it was taken over; without `values` they are not known yet."""
-
-    job: Job
-    parts: Mapping[str, str]
-    rows: Mapping[str, Rows]
-    values: Mapping[str, float] = field(default_factory=dict)
-    possible: Estimate | None = None
-    """What it can be, where a subset that it needs is empty."""
-
-    @property
-    def value(self) -> float:
-        """The mean over the variants."""
-        return float(_mean(list(self.values.values())))
-
-    @property
-    def n(self) -> int:
-        """The number of units: those of one variant, since each variant asks the same items again."""
-        return self.job.units(next(iter(self.rows.values())))
-
-    def statistics(self, *, signed: bool = False, compared: bool = False) -> list[Statistic]:
-        """Return the metric as a statistic of each variant.
-
-        `signed`: of the differences behind it, if it has any. `compared`: by the clusters of comparisons.
-        """
-        metric, population = self.job.metric, self.job.population
-        function = metric.norm.differences if signed and metric.norm else metric.function
-        numbers = population.numbers if population.compared is None or not compared else population.compared
-        return [Statistic(function, self.job.arrays, numbers, rows, population.shares) for rows in self.rows.values()]
-
-
-class Named(NamedTuple):
-    """A value of a point, with its group, its place among the variants, and its rows."""
-
-    parts: Mapping[str, str]
-    value: float
-    variants: slice
-    rows: Rows
 
 
 class Measured(NamedTuple):
@@ -186,24 +91,44 @@ def measure(items: Items, plan: Plan, key: RunKey) -> tuple[list[Measurement], l
 
 def estimates(points: Sequence[Point], items: Items, plan: Plan, sample: Sample | None = None) -> list[Measured]:
     """Return the estimates of the points: over the variants and, where there are several, of each."""
-    drawn_as, k = sample or Sample(), items.outcomes.k
-    blocks = [points[start : start + BLOCK] for start in range(0, len(points), BLOCK)]
-    drawn = _weights(points, plan) if len(blocks) > 1 else {}
-    several = cores.shared_out(lambda block: _block_estimates(block, k, plan, drawn_as, drawn), blocks)
+    (rows,) = all_estimates([(points, sample)], items, plan)
+    return rows
+
+
+def all_estimates(
+    parts: Sequence[tuple[Sequence[Point], Sample | None]], items: Items, plan: Plan
+) -> list[list[Measured]]:
+    """Return the estimates of several lists of points, each with how it was sampled, shared out together."""
+    k = items.outcomes.k
+    blocks = [
+        (points[start : start + BLOCK], sample or Sample())
+        for points, sample in parts
+        for start in range(0, len(points), BLOCK)
+    ]
+    drawn = _weights([point for points, _ in parts for point in points], plan) if len(blocks) > 1 else {}
+    several = cores.shared_out(lambda block: _block_estimates(block[0], k, plan, block[1], drawn), blocks)
     estimates_in_order = iter([estimate for block in several for estimate in block])
-    named = [(point.job, value.parts) for point in points for value in named_values(point)]
-    return with_families([Measured(job.metric, job.name, parts, next(estimates_in_order)) for job, parts in named])
+    measured = []
+    for points, _ in parts:
+        named = [(point.job, value.parts) for point in points for value in named_values(point)]
+        rows = [Measured(job.metric, job.name, parts, next(estimates_in_order)) for job, parts in named]
+        measured.append(with_families(rows))
+    return measured
 
 
 def _block_estimates(
     points: Sequence[Point], k: int, plan: Plan, sample: Sample, drawn: Mapping[int, Chunks]
 ) -> list[Estimate]:
     """Return the estimate of each named value of some points."""
-    named = [list(named_values(point)) for point in points]
-    evidence = [list(_evidence(point, names, k, plan, sample)) for point, names in zip(points, named, strict=True)]
-    both = list(zip(points, evidence, strict=True))
+    named, known = [list(named_values(point)) for point in points], KnownTables()
+    both = zip(points, named, strict=True)
+    evidence = [list(_evidence(point, names, k, plan, sample, known)) for point, names in both]
     # The first evidence of a point is of all its variants.
-    needy = [(point, several[0].recorded) for point, several in both if any(e.needs_resamples for e in several)]
+    needy = [
+        (point, several[0].recorded)
+        for point, several in zip(points, evidence, strict=True)
+        if any(e.needs_resamples for e in several)
+    ]
     samples = dict(zip((id(point) for point, _ in needy), _samples(needy, plan, drawn), strict=True))
     estimated = []
     for point, values, several in zip(points, named, evidence, strict=True):
@@ -211,24 +136,24 @@ def _block_estimates(
             estimate = point.possible or Estimate.alone(value, level=plan.level, n=0, method="value alone")
             if several:
                 resampled = samples.get(id(point))
-                estimate = several[number].estimate(None if resampled is None else _mean(resampled[variants]))
+                estimate = several[number].estimate(None if resampled is None else mean_of(resampled[variants]))
             if not point.job.marked:  # of marked sentences the evidence has counted the base sentences
                 estimate = replace(estimate, n=point.job.units(rows))
             estimated.append(estimate)
     return estimated
 
 
-def _mean(variants: Sequence[Any]) -> Any:
-    return variants[0] if len(variants) == 1 else np.mean(variants, axis=0)
-
-
-def _evidence(point: Point, named: Sequence[Named], k: int, plan: Plan, sample: Sample) -> Iterator[Evidence]:
+def _evidence(
+    point: Point, named: Sequence[Named], k: int, plan: Plan, sample: Sample, known: KnownTables
+) -> Iterator[Evidence]:
     """Yield the evidence of each named value of a point; nothing where no interval is made of it."""
     if point.possible or not plan.intervals:
         return
-    statistics, kind = point.statistics(), point.parts.get("type", "")
+    statistics, differences = point.statistics(), list(point.differences.values())
+    kind = point.parts.get("type", "")
     for _, value, variants, _ in named:
-        yield Evidence(point.job.metric, statistics[variants], value, k, plan.level, plan.seed, sample, kind)
+        drawn = plan.level, plan.seed, sample, kind
+        yield Evidence(point.job.metric, statistics[variants], value, k, *drawn, differences[variants], known)
 
 
 def with_families(rows: Sequence[Measured]) -> list[Measured]:
@@ -251,7 +176,7 @@ def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
     chosen_jobs, groups = list(jobs(items, plan)), list(cells(items, plan.by))
     typed = any("type" in cell.parts for cell in groups)
     for cell in groups:
-        chosen_rows: dict[int, dict[str, Integers]] = {}
+        chosen_rows: dict[int, dict[str, Rows]] = {}
         for job in chosen_jobs:
             if job.metric.unit not in cell.units or job.key != cell.key:
                 continue
@@ -263,9 +188,9 @@ def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
                     wanted.append(Point(job, cell.parts, {}))
                 continue
             # Most metrics apply to the same items: their rows are held once.
-            rows = chosen_rows.get(id(job.applies)) or _applicable(cell, job)
-            chosen_rows[id(job.applies)] = rows
-            if all(len(chosen) for chosen in rows.values()):
+            if id(job.applies) not in chosen_rows:
+                chosen_rows[id(job.applies)] = _applicable(cell, job)
+            if rows := chosen_rows[id(job.applies)]:
                 wanted.append(Point(job, cell.parts, rows))
     points: list[Point] = []
     undefined: dict[str, dict[str, str]] = {}
@@ -283,32 +208,55 @@ def with_values(points: Sequence[Point], plan: Plan) -> list[tuple[Point, str]]:
     # A few values are sooner computed than handed out.
     size = SMALL_BLOCK if len(unknown) > BLOCK else BLOCK
     blocks = [unknown[start : start + size] for start in range(0, len(unknown), size)]
-    results = cores.shared_out(lambda block: [_values(point, plan) for point in block], blocks)
-    known = iter([result for block in results for result in block])
+    results = cores.shared_out(lambda block: _block_values(block, plan), blocks)
+    computed = iter([result for block in results for result in block])
     valued = []
     for point in points:
-        values, possible, reason = (point.values, point.possible, "") if point.values else next(known)
-        valued.append((replace(point, values=values, possible=possible), reason))
+        facts, reason = ({}, "") if point.values else next(computed)
+        valued.append((replace(point, **facts), reason))
     return valued
 
 
-def _values(point: Point, plan: Plan) -> tuple[dict[str, float], Estimate | None, str]:
-    """Return a point's values by variant, or what its value can be, or why there is none."""
+def _block_values(points: Sequence[Point], plan: Plan) -> list[tuple[dict[str, Any], str]]:
+    """Return what is known of each point: its values, or what its value can be; and why it has none."""
+    known: dict[tuple[int, ...], Any] = {}
+    return [_values(point, plan, known) for point in points]
+
+
+def _values(point: Point, plan: Plan, known: dict[tuple[int, ...], Any]) -> tuple[dict[str, Any], str]:
+    """Return the values of a point and the differences behind them, or what its value can be, or why there is none.
+
+    `known` are the values of statistics: several metrics are made of the same differences.
+    """
     if not point.rows:  # those that it would be of must not be pooled
-        return {}, None, MIXED
-    job = point.job
+        return {}, MIXED
+    job, norm = point.job, point.job.metric.norm
+    signed = dict(zip(point.rows, point.statistics(signed=True), strict=True))
     try:
-        statistics = zip(point.rows, point.statistics(), strict=True)
-        return {variant: float(statistic.value) for variant, statistic in statistics}, None, ""
+        for statistic in signed.values():
+            if statistic.identity not in known:
+                known[statistic.identity] = statistic.value
     except UndefinedMetric as reason:
         possible = possible_estimate(job.metric, job.arrays, point.rows, job.population.numbers, plan.level)
-        return ({}, None, str(reason)) if possible is None else ({"": possible.value}, possible, "")
+        return ({}, str(reason)) if possible is None else ({"values": {"": possible.value}, "possible": possible}, "")
+    observed = {variant: known[statistic.identity] for variant, statistic in signed.items()}
+    if norm is None:
+        return {"values": {variant: float(value) for variant, value in observed.items()}}, ""
+    values = {variant: float(norm.join(several)) for variant, several in observed.items()}
+    return {"values": values, "differences": observed}, ""
 
 
-def _applicable(cell: Cell, job: Job) -> dict[str, Integers]:
-    """Return the cell's rows that the metric applies to, by variant."""
-    applies = {variant: job.applies[rows] for variant, rows in cell.rows.items()}
-    return {variant: rows if applies[variant].all() else rows[applies[variant]] for variant, rows in cell.rows.items()}
+def _applicable(cell: Cell, job: Job) -> dict[str, Rows]:
+    """Return the cell's rows that the metric applies to, by variant; nothing where a variant has none."""
+    chosen: dict[str, Rows] = {}
+    for variant, rows in cell.rows.items():
+        applies = job.applies[rows]
+        rows = rows if applies.all() else rows[applies]
+        if not len(rows):
+            return {}
+        beside = int(rows[-1] - rows[0]) + 1 == len(rows)  # rows are in order
+        chosen[variant] = slice(int(rows[0]), int(rows[-1]) + 1) if beside else rows
+    return chosen
 
 
 def _weights(points: Sequence[Point], plan: Plan) -> dict[int, Chunks]:
@@ -386,15 +334,3 @@ def _is_blank(array: NDArray[Any]) -> bool:
     if array.dtype.kind == "f":
         return bool(np.isnan(array).all())
     return array.dtype.kind in "OU" and not (array != "").any()
-
-
-def named_values(point: Point) -> Iterator[Named]:
-    """Yield the value over the variants and, where there are several, that of each."""
-    yield Named(point.parts, point.value, slice(None), next(iter(point.rows.values())))
-    # Ten wordings of forty occupations would be thousands of rows that nobody reads, each with an interval.
-    worded = any("wording=" in variant for variant in point.values)
-    if len(point.values) > 1 and not (worded and set(point.parts) - {"type"}):
-        for number, (variant, value) in enumerate(point.values.items()):
-            parts = dict(part.split("=", 1) for part in variant.split(","))
-            chosen = slice(number, number + 1)
-            yield Named({**point.parts, **parts}, value, chosen, point.rows[variant])

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from .. import cores
 from ..records import Measurement, Outcomes, RunKey, group_label
-from ..stats.bootstrap import cluster_numbers
 from .changes import changes
-from .claims import with_claims
+from .claims import PValues, claimed, with_claims
 from .following import with_followed
 from .group_pairs import group_pair_rows
 from .identities import identity_points
 from .items import Items
 from .leeway.widening import Name, leeway_sentences, leeways, metrics_by_name, name_of, widened
-from .measure import Measured, Plan, estimates, measure, measured_items, measured_points, named_values
+from .measure import BLOCK, Measured, Plan, all_estimates, measure, measured_items, measured_points
+from .points import Point, named_values
 from .stopping import Sample, with_guarantee
 from .worst import worst_groups
 
@@ -27,22 +30,39 @@ def measure_part(
 ) -> tuple[list[Measurement], list[str]]:
     """Return every measurement of the items, and sentences on what is undefined or not known exactly."""
     outcomes = items.outcomes
-    rows, notes = measure(items, plan, key)
+    points, notes = measured_points(items, plan)
+    marked = identity_points(items, plan)
+    tested = partial(_tested_groups, [*points, *marked], items, plan, sample)
+    # A few groups are sooner tested than handed out.
+    with cores.aside(tested) if len(points) + len(marked) > BLOCK else nullcontext(tested) as result:
+        measured, identities = all_estimates([(points, None), (marked, sample)], items, plan)
+        groups, p_values = result()
+    rows = [row.of(key) for row in measured]
     rows = with_followed(with_guarantee(rows, items, sample, plan.level), items, sample)
-    identities = estimates(identity_points(items, plan), items, plan, sample)
-    rows += [row.of(key) for row in (*identities, *_of_groups(items, plan, sample))]
-    if plan.intervals:
-        rows = with_claims(rows, items, plan, sample)
+    rows += [row.of(key) for row in (*identities, *groups)]
+    rows = with_claims(rows, p_values, sample)
     reach = leeways(outcomes, plan, lambda filled: _values(filled, plan))
     metrics = metrics_by_name(plan)
     wider = widened(rows, reach, outcomes.limits, metrics)
     return wider, [*notes, *set_sentences(items), *leeway_sentences(rows, wider, outcomes.limits, metrics)]
 
 
+def _tested_groups(
+    points: Sequence[Point], items: Items, plan: Plan, sample: Sample | None
+) -> tuple[list[Measured], PValues]:
+    """Return what is measured of several groups together, and the p-values of all that may be claimed."""
+    rows = _of_groups(items, plan, sample)
+    if not plan.intervals:
+        return rows, {}
+    names = {(point.job.name, group_label(value.parts)) for point in points for value in named_values(point)}
+    return rows, claimed(items, plan, names | {(row.name, group_label(row.parts)) for row in rows})
+
+
 def set_sentences(items: Items) -> Iterator[str]:
     """Yield how many sets are incomplete, and how sets of different sizes are compared."""
     first = items.variants == 0
-    counts = np.bincount(cluster_numbers(items.outcomes.set_id[first]))
+    counts = np.bincount(items.sets[first])
+    counts = counts[counts > 0]
     sizes = Counter(counts.tolist())
     alone = sizes.pop(1, 0)
     if not sizes:

@@ -16,9 +16,10 @@ from ..stats.bootstrap import weight_chunks
 from ..stats.bounded import has_width, hoeffding_radius
 from ..stats.maximum import absolute_radius
 from ..stats.resampling import Statistic, evaluate
-from .cells import CROSS, by_value
+from .cells import CROSS, by_type, by_value
 from .items import Items
-from .measure import Job, Measured, Plan, jobs
+from .measure import Measured, Plan, jobs
+from .points import Job
 
 FEWEST = 5
 """The fewest clusters of a group that can be called the worst."""
@@ -45,8 +46,7 @@ def worst_groups(items: Items, plan: Plan) -> Iterator[Measured]:
     metrics = [m for m in plan.metrics if m.unit == "items" and m.resampled and m.better != "neither"]
     if not crossed or not metrics:
         return
-    outcomes = items.outcomes
-    kinds = by_value(outcomes.group("type")) or [("", np.arange(len(outcomes)))]
+    kinds = by_type(items)
     for name in crossed:
         for job in jobs(items, replace(plan, metrics=metrics, by=())):
             for kind, rows in kinds:
@@ -59,7 +59,7 @@ def worst_groups(items: Items, plan: Plan) -> Iterator[Measured]:
 
 def _groups(items: Items, job: Job, name: str, rows: Integers) -> Iterator[_Group]:
     applicable = rows[job.applies[rows]]
-    for value, chosen in by_value(items.outcomes.groups[name], applicable):
+    for value, chosen in by_value(items.outcomes.groups[name], applicable, items.group_numbers(name)[0]):
         statistic = Statistic(job.metric.function, job.arrays, items.clusters, chosen)
         try:
             group = _Group(value, statistic, float(statistic.value))

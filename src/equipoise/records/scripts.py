@@ -68,21 +68,55 @@ def find_word(text: str, word: str, *, hyphens: bool = True) -> list[tuple[int, 
 
 def first_mention(text: str, name: str) -> int:
     """Return where the text first has a name as whole words, in any case; -1 where it does not."""
+    if name and text.isascii() and name.isascii():
+        return _ascii_place(text.lower(), name.lower(), "")
     places = find_word(text, name, hyphens=False)
     return places[0][0] if places else -1
+
+
+def spaced(text: str) -> bytes:
+    """Return an ASCII text in lower case, a space for all that is not of a word; a text with other letters as nothing.
+
+    A text is cut once for all words that are looked for: `spaced_word` is found in it where the text has the word.
+    """
+    plain = text if text.isascii() else text.translate(_MARKS)
+    return b" %b " % plain.encode().translate(_SPACED) if plain.isascii() else b""
+
+
+def spaced_word(word: str) -> bytes:
+    """Return what is searched for in a `spaced` text: found where the text has the word, hyphens joining words.
+
+    What is not one word of ASCII characters is never found there; `find_word` finds all.
+    """
+    within = spaced(word)
+    return within if within.count(b" ") == 2 and len(within) > 2 else _IN_NO_TEXT
+
+
+_SPACED = bytes(ord(chr(code).lower()) if chr(code).isalnum() or chr(code) in "_-" else 32 for code in range(128)) * 2
+_MARKS = dict.fromkeys(map(ord, "‘’“”«»–—…"), " ")
+_IN_NO_TEXT = b"\0"
 
 
 def _ascii_places(text: str, word: str, joining: str) -> list[tuple[int, int]]:
     """Return where a text has a whole word: what the pattern finds where neither has accents, and faster."""
     places = []
-    start = text.find(word)
+    start = _ascii_place(text, word, joining)
     while start >= 0:
         end = start + len(word)
-        before, after = text[start - 1 : start], text[end : end + 1]
-        if not (before and _continues(before, joining)) and not (after and _continues(after, joining)):
-            places.append((start, end))
-        start = text.find(word, end)
+        places.append((start, end))
+        start = _ascii_place(text, word, joining, end)
     return places
+
+
+def _ascii_place(text: str, word: str, joining: str, begin: int = 0) -> int:
+    inside = _ASCII_INSIDE[joining]
+    start = text.find(word, begin)
+    while start >= 0:
+        end = start + len(word)
+        if text[start - 1 : start] not in inside and text[end : end + 1] not in inside:
+            return start
+        start = text.find(word, end)
+    return -1
 
 
 @lru_cache(maxsize=4096)
@@ -111,6 +145,10 @@ def _continues(character: str, joining: str) -> bool:
     if character.isalnum() or character in ("_", *JOINERS, *joining):
         return True
     return unicodedata.category(character).startswith("M")
+
+
+_ASCII_INSIDE = {joining: {chr(code) for code in range(128) if _continues(chr(code), joining)} for joining in ("", "-")}
+"""What joins words besides letters -> the ASCII characters that make a word beside them a part of a longer one."""
 
 
 def word_around(text: str, word: str) -> str:

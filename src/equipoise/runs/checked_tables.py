@@ -108,4 +108,5 @@ def read_parquet(handle: IO[bytes]) -> Any:
     if sum(column.total_uncompressed_size for column in columns) > MOST_BYTES:
         raise ValueError(f"it unpacks to more than {MOST_BYTES / 2**30:.0f} GiB")
     handle.seek(0)
-    return pq.read_table(handle, use_threads=False)
+    # It is in memory already: reading ahead would take time and hold it once more.
+    return pq.read_table(handle, use_threads=False, pre_buffer=False)

@@ -19,7 +19,7 @@ from .checked_tables import checked_table
 from .folder import RunFolder
 from .manifest import name_in_suite, now, unfinished
 from .measurements import Measurements, kind_title, measurements_from_frame, ordered_kinds
-from .tables import Rows, part_rows
+from .tables import Rows, part_rows, without_lists
 
 
 @dataclass
@@ -117,6 +117,11 @@ class Run:
     def outcomes(self) -> pd.DataFrame:
         """What the model made of each item."""
         return self.frame("outcomes.parquet")
+
+    @cached_property
+    def items(self) -> pd.DataFrame:
+        """The outcomes without their lists of numbers: a million of these take more memory than all else."""
+        return self.folder.frame_of("outcomes.parquet", without_lists(self.table("outcomes.parquet")))
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
@@ -242,8 +247,8 @@ class Part:
 
     @cached_property
     def items(self) -> pd.DataFrame:
-        """The rows of `outcomes.parquet`."""
-        return self._of(self.run.outcomes)
+        """The rows of `outcomes.parquet`, but for its lists of numbers: `outcomes` has these as arrays."""
+        return self._of(self.run.items)
 
     @cached_property
     def pairs(self) -> pd.DataFrame:

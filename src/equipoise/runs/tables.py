@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from operator import attrgetter
 from typing import IO, Any
 
 import numpy as np
@@ -47,6 +48,7 @@ class Rows:
         """Return the table as the content of a Parquet file, which takes a fraction of the memory."""
         file = io.BytesIO()
         self.write(file)
+        release_tables()
         return file.getvalue()
 
     def table(self) -> Any:
@@ -87,13 +89,10 @@ def example_rows(datasets: Mapping[str, Sequence[Example]]) -> Rows:
 
 def _example_columns(dataset: str, examples: Sequence[Example], text: ObjectTexts) -> dict[str, list[Any]]:
     """Return the columns of examples."""
-    return {
-        "dataset": [dataset] * len(examples),
-        **{field.name: [getattr(example, field.name) for example in examples] for field in fields(Example)},
-        "groups": [text(example.groups) for example in examples],
-        "slots": [text(example.slots) for example in examples],
-        "pair": [None if e.pair is None else json.dumps(asdict(e.pair), ensure_ascii=False) for e in examples],
-    }
+    columns = {field.name: list(map(attrgetter(field.name), examples)) for field in fields(Example)}
+    pairs = [None if pair is None else json.dumps(asdict(pair), ensure_ascii=False) for pair in columns["pair"]]
+    texts = {name: list(map(text, columns[name])) for name in ("groups", "slots")}
+    return {"dataset": [dataset] * len(examples), **columns, **texts, "pair": pairs}
 
 
 def _column(values: Sequence[Any], kind: Any) -> Any:
@@ -234,6 +233,14 @@ def release_tables() -> None:
     pa.default_memory_pool().release_unused()
 
 
+def without_lists(table: Any) -> Any:
+    """Return a table without the columns that hold lists."""
+    import pyarrow.types as kinds
+
+    lists = [field.name for field in table.schema if kinds.is_list(field.type) or kinds.is_large_list(field.type)]
+    return table.drop_columns(lists)
+
+
 def part_rows(table: Any, dataset: str, task: str) -> Any:
     """Return the rows of `outcomes.parquet` that are of one dataset and task."""
     import pyarrow.compute as pc
@@ -249,9 +256,7 @@ def outcomes_from_table(table: Any, groups: Sequence[str]) -> Outcomes:
 
     def text(name: str) -> Any:
         # Equal texts are one object: the groups of a million rows are a few hundred.
-        encoded = table[name].cast(pa.string()).fill_null("").combine_chunks().dictionary_encode()
-        texts = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)[:-1]
-        return texts[encoded.indices.to_numpy()]
+        return column_of_texts(table[name].cast(pa.string()).fill_null("").combine_chunks().dictionary_encode())
 
     marker, names = "logprobs_with_marker", table.column_names
     places: dict[str, Any] = {"letters": text("letters")} if "letters" in names else {}
@@ -286,6 +291,12 @@ def outcomes_from_table(table: Any, groups: Sequence[str]) -> Outcomes:
     if (probs < 0).any() or np.isnan(outcomes.logprobs).any():
         raise ValueError("a probability is not one")
     return outcomes
+
+
+def column_of_texts(encoded: Any) -> Any:
+    """Return an arrow array of texts that are encoded as a dictionary as a column."""
+    texts = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)[:-1]
+    return texts[encoded.indices.to_numpy()]
 
 
 def _numbers(column: Any, kind: Any) -> Any:

@@ -6,8 +6,10 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
+from ..files import at_home
 from ..options import EngineOptions, RunOptions
 from ..records import Context, Example, ModelError, Prompt, Sampling, Score, TaskNotPossible
 
@@ -153,6 +155,11 @@ class EngineElsewhere:
             if error.example_ids:
                 self._update(self._about["description"], [left_out(error)])
             raise
+
+
+def local_path(spec: str) -> Path:
+    """Return the path that a model's name may be, without the scheme that says how it is opened."""
+    return at_home(spec.removeprefix("hf:").removeprefix("gguf:"))
 
 
 def left_out(error: ModelError) -> str:

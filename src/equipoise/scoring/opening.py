@@ -16,7 +16,7 @@ from ..options import EngineOptions
 from ..records import ModelError
 from .conversation import local_time
 from .engine import DEFAULT_MODEL as DEFAULT_MODEL
-from .engine import DEVICES, Engine
+from .engine import DEVICES, Engine, local_path
 
 
 def open_engine(model: Any, options: EngineOptions | None = None) -> Engine:
@@ -186,7 +186,7 @@ def locate_model(spec: str) -> str:
     scheme, _, _ = spec.partition(":")
     if scheme == "planted":
         return "planted engines need no files"
-    path = at_home(spec.removeprefix("hf:").removeprefix("gguf:"))
+    path = local_path(spec)
     if path.suffix.lower() == ".gguf":
         if path.is_file():
             return f"{path} is a file of {path.stat().st_size / 1e6:,.0f} MB"

@@ -75,7 +75,9 @@ class PlantedEngine(EngineDefaults):
         examples = list(examples)
         for example in examples:
             self.truth[example.id] = example
-            self.first.setdefault(example.set_id, example.id)
+        if any(example.good is not None for example in examples):
+            for example in examples:
+                self.first.setdefault(example.set_id, example.id)
         there_are = set().union(*map(_traits, examples)) if self.leads else set()
         missing = {name for key in self.leads for name in _names(key)} - there_are
         if missing:

@@ -19,7 +19,7 @@ from typing import IO, Any, Self
 from filelock import BaseFileLock
 
 from ..garbage import existing_kept, uncollected
-from ..records import EquipoiseError, Prompt, RunError, Score, ScoreLimits
+from ..records import Context, EquipoiseError, Prompt, RunError, Score, ScoreLimits
 from .engine import Engine, identity_key
 from .line_file import appended, damage_note, hold, lines_of, read_lines
 
@@ -37,7 +37,8 @@ class ScoreStore:
         self.path = path
         self.notes: list[str] = []
         self._scores: dict[str, Score] = {}
-        self._asked: tuple[Sequence[Prompt], Sequence[str]] = (), ()
+        self._asked: tuple[Sequence[Prompt], Sequence[int]] = (), ()
+        self._waiting: set[int] = set()
         self._file: IO[bytes] | None = None
         self._lock: BaseFileLock | None = None
 
@@ -70,7 +71,11 @@ class ScoreStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         file, lock, self._file, self._lock = self._file, self._lock, None, None
-        self._scores, self._asked = {}, ((), ())  # a million of them take half a gigabyte, which measuring needs
+        self._scores, self._asked, self._waiting = (
+            {},
+            ((), ()),
+            set(),
+        )  # a million of them take half a gigabyte, which measuring needs
         try:
             if file is not None:
                 file.close()  # fails again where a write has failed because the disk is full
@@ -91,35 +96,38 @@ class ScoreStore:
 
     def scored(self) -> set[str]:
         """Return the examples of which every prompt has a score, among those that an engine was asked last."""
-        prompts, keys = self._asked
-        waiting = {prompt.example_id for prompt, key in zip(prompts, keys, strict=True) if key not in self._scores}
-        return {prompt.example_id for prompt in prompts} - waiting
+        waiting = {prompt.example_id for prompt, number in zip(*self._asked, strict=True) if number in self._waiting}
+        return {prompt.example_id for prompt in self._asked[0]} - waiting
 
     def _score(self, engine: Engine, prompts: Sequence[Prompt], progress: Progress | None) -> list[Score]:
         """Return the score of every prompt; each batch is kept as soon as it is scored.
 
         Batches are planned over all prompts, so that a run that was killed computes the same batches as one that
-        was not: their results are equal bit for bit.
+        was not: their results are equal bit for bit. Where nothing is kept yet, keys are computed as scores come in, so
+        that a GPU has work sooner.
         """
         identity = identity_key(engine)
-        keys = [prompt.key(identity) for prompt in prompts]
-        unique = dict(zip(keys, prompts, strict=True))
-        names, questions = list(unique), list(unique.values())
-        batches = engine.batches(questions)
-        missing = [[i for i in batch if names[i] not in self._scores] for batch in batches]
-        missing = [batch for batch in missing if batch]
+        with uncollected():
+            numbers = _numbered(prompts)
+            questions = list(dict(zip(numbers, prompts, strict=True)).values())
+            batches = engine.batches(questions)
+            if self._scores:
+                batches = [[i for i in batch if questions[i].key(identity) not in self._scores] for batch in batches]
+        missing = [batch for batch in batches if batch]
         if missing:
-            self._asked = prompts, keys
-        done = len(names) - sum(len(batch) for batch in missing)
+            self._asked, self._waiting = (prompts, numbers), {i for batch in missing for i in batch}
+        done = len(questions) - sum(len(batch) for batch in missing)
         if progress:
-            progress(done, len(names))
+            progress(done, len(questions))
         with existing_kept():
-            for scores in engine.score([questions[i] for i in batch] for batch in missing):
+            answers = engine.score([questions[i] for i in batch] for batch in missing)
+            for scores, batch in zip(answers, missing, strict=True):
                 self._append(scores)
+                self._waiting.difference_update(batch)
                 done += len(scores)
                 if progress:
-                    progress(done, len(names))
-        return [self._scores[key] for key in keys]
+                    progress(done, len(questions))
+        return [self._scores[prompt.key(identity)] for prompt in prompts]
 
     def _append(self, scores: Iterable[Score]) -> None:
         if self._file is None:
@@ -147,6 +155,12 @@ class ScoreStore:
             return False
         self._scores.update((score.prompt_key, score) for score in scores)
         return True
+
+
+def _numbered(prompts: Sequence[Prompt]) -> list[int]:
+    """Return a number for each prompt: that of the first one that asks the same."""
+    known: dict[tuple[Context, tuple[str, ...]], int] = {}
+    return [known.setdefault((prompt.context, prompt.continuations), len(known)) for prompt in prompts]
 
 
 def _row(score: Score) -> list[Any]:

@@ -15,14 +15,22 @@ from ..records import Estimate, Integers
 from .resampling import CHUNK_BYTES, Chunks, Statistic, evaluate
 
 
+def numbered(names: NDArray[Any]) -> tuple[Integers, NDArray[Any]]:
+    """Return the number of each item's name, 0 to C-1 in order of first appearance, and the name of each number."""
+    numbers, different = pd.factorize(names)
+    if numbers.min(initial=0) < 0:  # NaN is a name, too, but looking for it first takes as long as all the rest
+        numbers, different = pd.factorize(names, use_na_sentinel=False)
+    return numbers.astype(np.int64, copy=False), different
+
+
 def cluster_numbers(names: NDArray[Any]) -> Integers:
     """Return the number of each item's cluster, 0 to C-1 in order of first appearance."""
-    return pd.factorize(names, use_na_sentinel=False)[0].astype(np.int64)
+    return numbered(names)[0]
 
 
 def of_names(function: Callable[[Any], Any], names: NDArray[Any], dtype: Any = object) -> NDArray[Any]:
     """Return the function of each item's name, which is computed once for each different name."""
-    numbers, different = pd.factorize(names, use_na_sentinel=False)
+    numbers, different = numbered(names)
     return np.array([function(name) for name in different.tolist()], dtype=dtype)[numbers]
 
 

@@ -65,6 +65,19 @@ def tables(statistic: Statistic, *, exact: bool = False) -> list[Floats]:
     return recorder.tables if all(len(table) == 2 for table in recorder.tables) else []
 
 
+class KnownTables:
+    """The `tables` of statistics that are held, computed once for those of the same function, columns and rows."""
+
+    def __init__(self) -> None:
+        self._by_identity: dict[tuple[int, ...], list[Floats]] = {}
+
+    def of(self, statistic: Statistic) -> list[Floats]:
+        """Return the tables of a statistic."""
+        if statistic.identity not in self._by_identity:
+            self._by_identity[statistic.identity] = tables(statistic)
+        return self._by_identity[statistic.identity]
+
+
 def at_means(statistic: Statistic, means: Sequence[Floats], *, exact: bool = False) -> Floats:
     """Return the statistic at other means of what it averages, given from the same origin as `tables`."""
     recorder = _Recorder(0, exact=exact)

@@ -23,6 +23,9 @@ from ..records import Floats, Integers, UndefinedMetric
 CHUNK_BYTES = 128 * 2**20
 """Bound on the weights held at once: memory stays flat whatever the number of resamples."""
 
+COPIED_BYTES = 32 * 2**20
+"""Bound on the copies of columns that are kept."""
+
 WAVE_BYTES = 1024 * 2**20
 """Bound on the recorded columns held at once; more statistics take several rounds of the same weights."""
 
@@ -31,14 +34,35 @@ Chunks = Callable[[], Iterator[NDArray[np.float32]]]
 """Yields the weights as (clusters, resamples) arrays; each call yields the same ones."""
 
 
+class Copies:
+    """Rows of columns, copied out; those of the rows that were asked for last are kept, as far as memory allows.
+
+    Statistics of the same rows follow each other, and read the same columns.
+    """
+
+    def __init__(self) -> None:
+        self._rows: Integers | None = None
+        self._columns: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
+        self._bytes = 0
+
+    def of(self, column: NDArray[Any], rows: Integers) -> NDArray[Any]:
+        """Return these rows of a column."""
+        if rows is not self._rows or self._bytes > COPIED_BYTES:
+            self._rows, self._columns, self._bytes = rows, {}, 0
+        if id(column) not in self._columns:
+            self._columns[id(column)] = column, column[rows]
+            self._bytes += self._columns[id(column)][1].nbytes
+        return self._columns[id(column)][1]
+
+
 @dataclass(frozen=True)
 class Statistic:
     """A function of rows, to be taken under many weightings of the rows' clusters.
 
     With `rows` the columns and numbers are those of all items, of which the statistic takes these. They are copied out
-    when they are needed: thousands of statistics of a million items would not fit into memory. `shares` say what each
-    item counts, where not all count alike; a function without `weights` does not see them. `recorded` are the columns
-    that it sums, added up by cluster, where they are known: it need not be run to see them.
+    when they are needed, into `copies` if given: thousands of statistics of a million items would not fit into memory.
+    `shares` say what each item counts, where not all count alike; a function without `weights` does not see them.
+    `recorded` are the columns that it sums, added up by cluster, where they are known: it need not be run to see them.
     """
 
     function: Callable[..., Any]
@@ -47,6 +71,7 @@ class Statistic:
     rows: Integers | slice | None = None
     shares: Floats | None = None
     recorded: Sequence[Floats] = ()
+    copies: Copies | None = None
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
@@ -80,7 +105,12 @@ class Statistic:
         return ClusterWeights(tape, self.clusters, self.row_shares)
 
     def _chosen(self, column: NDArray[Any]) -> NDArray[Any]:
-        return column if self.rows is None else column[self.rows]
+        if self.rows is None:
+            return column
+        # A slice is not copied.
+        if self.copies is None or isinstance(self.rows, slice):
+            return column[self.rows]
+        return self.copies.of(column, self.rows)
 
 
 class Tape(Protocol):

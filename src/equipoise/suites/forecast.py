@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..datasets import Dataset
-from ..files import at_home
 from ..records import Context, Prompt, Sampling, Score
-from ..scoring.engine import DEFAULT_MODEL
+from ..scoring.engine import DEFAULT_MODEL, local_path
 from ..tasks import Task
 
 MOST_EXAMPLES = 2000
@@ -114,7 +113,7 @@ def parameters(spec: str) -> float | None:
     """Return about how many parameters a model has, from the size of its files; None where they are not here."""
     if spec in ("", DEFAULT_MODEL, "default:"):
         return SMALL
-    path = at_home(spec.removeprefix("hf:").removeprefix("gguf:"))
+    path = local_path(spec)
     if path.suffix.lower() == ".gguf" and path.is_file():
         return path.stat().st_size / GGUF_BYTES
     size = sum(file.stat().st_size for file in path.glob("*.safetensors")) if path.is_dir() else 0

@@ -95,12 +95,12 @@ class ChainOfThought:
         scores = scorer(prompts)
         named = [_answer_logprobs(score.logprobs, turn) for score, (_, turn) in zip(scores, turns, strict=True)]
         logprobs, with_marker = (np.minimum(np.array(values), 0.0) for values in zip(*named, strict=True))
-        answers = [(prompt, self._flagged(score)) for prompt, score in zip(prompts, scores, strict=True)]
         marked: Floats | None = with_marker if any(turn.marked for _, turn in turns) else None
         places = [_places(turn) for _, turn in turns]
         alone, either = [row[0] for row in places], [row[1] for row in places] if marked is not None else ()
         limits = outcome_limits(scores, logprobs.shape[1], alone, either)
-        return gather(examples, answers, logprobs=logprobs, logprobs_with_marker=marked, limits=limits)
+        about, flagged = [example for example, _ in turns], [self._flagged(score) for score in scores]
+        return gather(about, prompts, flagged, logprobs=logprobs, logprobs_with_marker=marked, limits=limits)
 
     def _flagged(self, score: Score) -> Score:
         return self.choices.flagged(score) if self.choices else score

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..options import AnswerOptions
 from ..records import BOTH_OFFERED, EquipoiseError, Example, Outcomes, Prompt, Score
-from .outcomes import BOTH_OF_THEM, NONE_OF_THE_ABOVE, gather
+from .outcomes import BOTH_OF_THEM, NONE_OF_THE_ABOVE, examples_of, gather
 from .task import Scorer, Writer, ask
 from .wording import NO_SHOTS, Question, Shots, Wording, fill, joined_variant, question_settings, wordings_for
 
@@ -74,7 +74,7 @@ class MultipleChoice:
 
     def outcomes(self, examples: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score]) -> Outcomes:
         """Return the outcomes; `scores` are parallel to `prompts`."""
-        return gather(examples, [(prompt, self.flagged(score)) for prompt, score in zip(prompts, scores, strict=True)])
+        return gather(examples_of(prompts, examples), prompts, [self.flagged(score) for score in scores])
 
     def flagged(self, score: Score) -> Score:
         """Return the score with a flag that says what its last option is, where it is "Both of them"."""

@@ -5,6 +5,7 @@ An example that is not about a pronoun is asked in its own words, or in the user
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,7 +27,7 @@ from ..records import (
     marked_names,
 )
 from ..records.scripts import space_before
-from .outcomes import gather, outcome_limits
+from .outcomes import check_counts, examples_of, gather, outcome_limits
 from .task import Scorer, Writer, ask
 from .wording import NO_SHOTS, WORDINGS, Question, Shots, Wording, fill, question_settings, wordings_for
 
@@ -85,26 +86,25 @@ class NextWord:
 
     def outcomes(self, examples: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score]) -> Outcomes:
         """Return the outcomes; `scores` are parallel to `prompts`."""
-        examples_by_id = {example.id: example for example in examples}
-        answers = [(p, s) for p, s in zip(prompts, scores, strict=True) if p.variant != BASELINE]
-        asked = [examples_by_id[prompt.example_id] for prompt, _ in answers]
-        sizes = [len(example.candidates) for example in asked]
-        logprobs, with_marker = _logprobs(asked, [score.logprobs for _, score in answers])
+        alone: dict[str, Score] = {}
+        if self.token_aggregate == "pmi":
+            prompts, scores, alone = _without_baseline(prompts, scores)
+        asked = examples_of(prompts, examples)
+        logprobs, with_marker = _logprobs(asked, scores)
+        k = logprobs.shape[1]
         preferences = None
         if self.token_aggregate == "mean":
-            tokens = [score.token_logprobs[:k] for (_, score), k in zip(answers, sizes, strict=True)]
-            preferences = logprobs / np.array([[len(candidate) for candidate in row] for row in tokens])
+            preferences = logprobs / np.array([[len(tokens) for tokens in s.token_logprobs[:k]] for s in scores])
         elif self.token_aggregate == "pmi":
-            _check_exact([score for prompt, score in zip(prompts, scores, strict=True) if prompt.variant == BASELINE])
-            baseline = {p.example_id: s.logprobs for p, s in zip(prompts, scores, strict=True) if p.variant == BASELINE}
-            preferences = logprobs - np.array([baseline[e.id][:k] for e, k in zip(asked, sizes, strict=True)])
+            preferences = logprobs - np.array([alone[example.id].logprobs[:k] for example in asked])
         return gather(
-            examples,
-            answers,
+            asked,
+            prompts,
+            scores,
             preferences=preferences,
             logprobs=logprobs,
             logprobs_with_marker=with_marker,
-            limits=_limits(asked, [score for _, score in answers], logprobs.shape[1], marked=with_marker is not None),
+            limits=_limits(asked, scores, k, marked=with_marker is not None),
         )
 
 
@@ -120,13 +120,19 @@ def marked_forms(example: Example) -> dict[int, str]:
     return {index: f"{space_before(name)}{name}" for index, name in names.items()} if names else {}
 
 
-def _check_exact(scores: Sequence[Score]) -> None:
-    """Refuse to divide by probabilities that are only known within limits."""
-    if any(score.limits is not None for score in scores):
+def _without_baseline(
+    prompts: Sequence[Prompt], scores: Sequence[Score]
+) -> tuple[list[Prompt], list[Score], dict[str, Score]]:
+    """Return the questions and their scores, and the scores of the same words without the sentence, by example."""
+    both = list(zip(prompts, scores, strict=True))
+    questions = [(prompt, score) for prompt, score in both if prompt.variant != BASELINE]
+    alone = {prompt.example_id: score for prompt, score in both if prompt.variant == BASELINE}
+    if any(score.limits is not None for score in alone.values()):
         raise ModelError(
             "token_aggregate pmi divides by the probabilities of words without their sentence, which this model's "
             "engine only knows within limits; use sum"
         )
+    return [prompt for prompt, _ in questions], [score for _, score in questions], alone
 
 
 def _limits(examples: Sequence[Example], scores: Sequence[Score], k: int, *, marked: bool) -> Limits | None:
@@ -143,24 +149,28 @@ def _limits(examples: Sequence[Example], scores: Sequence[Score], k: int, *, mar
     return outcome_limits(scores, k, alone, either)
 
 
-def _logprobs(examples: Sequence[Example], values: Sequence[tuple[float, ...]]) -> tuple[Floats, Floats | None]:
+def _logprobs(examples: Sequence[Example], scores: Sequence[Score]) -> tuple[Floats, Floats | None]:
     """Return the log-probability of each candidate, and that of naming it with its marker or without.
 
-    `values` are the log-probabilities of each example's continuations: those with a marker come after the candidates.
-    The second table is None where there are no markers.
+    Continuations with a marker come after the candidates. The second table is None where there are none.
     """
-    logprobs: Floats = np.array([row[: len(example.candidates)] for row, example in zip(values, examples, strict=True)])
-    names = [marked_names(example) for example in examples]
-    if not any(names):
-        return logprobs, None
-    total = logprobs.copy()
+    check_counts((len(example.candidates), example.id) for example in examples)
+    k = len(examples[0].candidates)
+    alone, further = array("d"), array("d")
     rows: list[int] = []
     places: list[int] = []
-    further: list[float] = []
-    for row, (example, marked, continued) in enumerate(zip(examples, names, values, strict=True)):
-        rows += [row] * len(marked)
-        places += marked
-        further += continued[len(example.candidates) :]
+    for row, (example, score) in enumerate(zip(examples, scores, strict=True)):
+        values = score.logprobs
+        alone.extend(values[:k])
+        if len(values) > k:
+            marked = marked_names(example)
+            rows += [row] * len(marked)
+            places += marked
+            further.extend(values[k:])
+    logprobs = np.array(alone).reshape(-1, k)
+    if not rows:
+        return logprobs, None
+    total = logprobs.copy()
     # "nurse" and "young nurse" exclude each other as the next words: their probabilities add up.
     total[rows, places] = np.logaddexp(total[rows, places], further)
     return logprobs, np.minimum(total, 0.0)

@@ -69,20 +69,20 @@ class OpenAnswer:
         ]
         contexts = [context for _, _, context in asked]
         texts = [self._answers(contexts, writer, sampling) for sampling in self._samplings()]
-        answers = []
+        prompts, scores = [], []
         for example, variant, context in asked:
             counts = Counter(meaning_of(written[context], example.candidates, asked_text(context)) for written in texts)
             meanings = [*range(len(example.candidates)), *MEANINGS]
             logprobs = [float(np.log(max(counts[meaning] / len(texts), FLOOR))) for meaning in meanings]
             names = tuple(str(meaning) for meaning in meanings)
-            prompt = Prompt(example.id, self.name, variant, context, names)
-            answers.append((prompt, Score("", tuple((value,) for value in logprobs), flags=(OPEN_ANSWER,))))
-        outcomes = gather(examples, answers)
+            prompts.append(Prompt(example.id, self.name, variant, context, names))
+            scores.append(Score("", tuple((value,) for value in logprobs), flags=(OPEN_ANSWER,)))
+        outcomes = gather([example for example, _, _ in asked], prompts, scores)
         if not self.second_reader:
             return outcomes
         begun = (think_block("") if thinks(writer) else "") + READER_BEGINS
-        prompts = [self._second_prompt(example, context, texts[0][context], begun) for example, _, context in asked]
-        return replace(outcomes, reductions={**outcomes.reductions, **_second_readings(scorer(prompts))})
+        second = [self._second_prompt(example, context, texts[0][context], begun) for example, _, context in asked]
+        return replace(outcomes, reductions={**outcomes.reductions, **_second_readings(scorer(second))})
 
     def _second_prompt(self, example: Example, context: Context, answer: str, begun: str) -> Prompt:
         """Return the prompt that asks the model whom its own answer names."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -31,56 +32,67 @@ Places = Sequence[Sequence[int]]
 """For each candidate the places of the continuations that name it; their probabilities add up."""
 
 
+def examples_of(prompts: Sequence[Prompt], examples: Iterable[Example]) -> list[Example]:
+    """Return the example that each prompt asks."""
+    examples_by_id = {example.id: example for example in examples}
+    return [examples_by_id[prompt.example_id] for prompt in prompts]
+
+
 def gather(
-    examples: Iterable[Example],
-    answers: Sequence[tuple[Prompt, Score]],
+    examples: Sequence[Example],
+    prompts: Sequence[Prompt],
+    scores: Sequence[Score],
     *,
     preferences: Floats | None = None,
     logprobs: Floats | None = None,
     logprobs_with_marker: Floats | None = None,
     limits: Limits | None = None,
 ) -> Outcomes:
-    """Return the outcomes of the prompts, one row each.
+    """Return the outcomes of the prompts, one row each; `examples` and `scores` are those of each prompt.
 
     `preferences` are the values that candidates are compared by, where these are not their log-probabilities.
     `logprobs`, and their `limits`, are given where the continuations are not the candidates one by one.
     """
-    scores = [score for _, score in answers]
     if logprobs is None:
-        if len(counts := {len(score.logprobs): prompt.example_id for prompt, score in answers}) > 1:
-            (fewer, example), (more, other) = sorted(counts.items())[:2]
-            raise DatasetError(f"example {example} has {fewer} answers, {other} has {more}; ask them as two datasets")
+        both = zip(prompts, scores, strict=True)
+        check_counts((len(score.token_logprobs), prompt.example_id) for prompt, score in both)
         logprobs = np.array([score.logprobs for score in scores])
         limits = outcome_limits(scores, logprobs.shape[1])
-    examples_by_id = {example.id: example for example in examples}
-    rows = [examples_by_id[prompt.example_id] for prompt, _ in answers]
     return Outcomes(
-        **example_columns(rows),
-        variant=strings([prompt.variant for prompt, _ in answers]),
+        **example_columns(examples),
+        variant=strings([prompt.variant for prompt in prompts]),
         probs=renormalise(logprobs if preferences is None else preferences),
         logprobs=logprobs,
         flags=strings([",".join(score.flags) for score in scores]),
-        letters=strings([_letters(prompt.continuations) for prompt, _ in answers]),
+        letters=strings([_letters(prompt.continuations) for prompt in prompts]),
         logprobs_with_marker=logprobs_with_marker,
         reductions={**_reductions(scores), **_token_probabilities(scores, logprobs.shape[1])},
         limits=limits,
     )
 
 
+def check_counts(counts: Iterable[tuple[int, str]]) -> None:
+    """Refuse examples with different numbers of answers; each number comes with the id of its example."""
+    if len(different := dict(counts)) > 1:
+        (fewer, example), (more, other) = sorted(different.items())[:2]
+        raise DatasetError(f"example {example} has {fewer} answers, {other} has {more}; ask them as two datasets")
+
+
 def flag_notes(outcomes: Outcomes) -> list[str]:
     """Return what the user should know of prompts that had to be asked in another way than the rest."""
-    flags = [str(text).split(",") for text in outcomes.flags]
-    nested = sum(NESTED in marks for marks in flags)
-    split = sum(SPLIT_JOIN in marks for marks in flags)
-    notes = []
+    counts = Counter(outcomes.flags.tolist())
+    nested, split = (
+        sum(count for text, count in counts.items() if flag in text.split(",")) for flag in (NESTED, SPLIT_JOIN)
+    )
+    notes, prompts = [], len(outcomes)
     if nested:
         notes.append(
-            f"in {nested:,} of {len(flags):,} prompts a candidate begins another one, as in police and police officer;"
+            f"in {nested:,} of {prompts:,} prompts a candidate begins another one, as in police and police officer;"
             " what goes on into the longer one is not counted for the shorter one"
         )
-    if split > NOTED_SPLITS * len(flags):
+    if split > NOTED_SPLITS * prompts:
         notes.append(
-            f"in {split:,} of {len(flags):,} prompts ({split / len(flags):.0%}) a candidate would have merged with the"
+            f"in {split:,} of {prompts:,} prompts ({split / prompts:.0%}) a candidate would have merged with the"
             " prompt's last token; these were tokenised separately, which the model may rarely have seen"
         )
     return notes

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..options import AnswerOptions
 from ..records import DatasetError, EquipoiseError, Example, Outcomes, Prompt, Score, SentencePair
-from .outcomes import gather
+from .outcomes import examples_of, gather
 from .task import Scorer, Writer, ask
 
 FORMS: Mapping[str, tuple[str, str, str]] = {
@@ -72,7 +72,8 @@ class PronounCloze:
             raise DatasetError("the dataset has no sentence pair and no sentence with a male pronoun to ask about")
         join = _AGGREGATES[self.token_aggregate]
         preferences = np.array([_joined(join, score) for score in scores])
-        return gather(self._pairs(examples), list(zip(prompts, scores, strict=True)), preferences=preferences)
+        asked = examples_of(prompts, self._pairs(examples))
+        return gather(asked, prompts, scores, preferences=preferences)
 
     def _pairs(self, examples: Iterable[Example]) -> list[Example]:
         pairs = sentence_pairs(examples)

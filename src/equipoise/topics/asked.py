@@ -52,13 +52,14 @@ def asked(run: Run, sentences: Sequence[str], left_out: Sequence[str] = ()) -> S
 def answers_of(part: Part) -> Iterator[list[Answer]]:
     """Yield the answers of each set, one for each group word, averaged over the orders of options."""
     examples = part.run.examples.set_index("id")
-    for _, members in part.items.groupby("set_id", sort=False):
+    items = part.items.assign(probs=list(part.outcomes.probs))
+    for _, members in items.groupby("set_id", sort=False):
         yield [_answer(dict(examples.loc[str(name)]), rows) for name, rows in members.groupby("example_id", sort=False)]
 
 
 def _answer(example: Mapping[str, Any], rows: pd.DataFrame) -> Answer:
     first = rows.iloc[0]
-    probabilities = np.mean(np.stack(rows["probs"].to_list()), axis=0)
+    probabilities = np.mean(rows["probs"].to_list(), axis=0)
     people = [str(name) for name in example["candidates"]]
     further = list(further_options(str(first["flags"] or ""), len(probabilities) - len(people)))
     names, word = [*people, *further], _group_word(example)

@@ -32,7 +32,7 @@ def facts(run: Run) -> list[tuple[str, str]]:
 
 def _asked(run: Run) -> str:
     """Return how many prompts were asked, in how many sets and ways to ask."""
-    prompts, sets = len(run.outcomes), len(run.pairs[["dataset", "set_id"]].drop_duplicates())
+    prompts, sets = len(run.items), len(run.pairs[["dataset", "set_id"]].drop_duplicates())
     variants = set(run.pairs["variant"].fillna("").unique()) - {""}
     if not sets:
         return f"{prompts:,} sentence pairs"

@@ -73,19 +73,19 @@ def _case(part: Part, table: pd.DataFrame, title: str) -> Finding:
 
 def _surest_wrong(part: Part) -> Iterator[Finding]:
     """Yield the sentence pair that the model is surest about where people say the opposite, or where nobody says."""
-    items, title = part.items[part.items["sides"] != ""], "Surest of all"
+    items = part.items.assign(surest=part.outcomes.probs.max(axis=1))
+    items, title = items[items["sides"] != ""], "Surest of all"
     if len(items) and (items["gold"] != ABSENT).any():
         items, title = items[items["correct"] == 0], "Surest where people say otherwise"
     if len(items):
-        row = items.iloc[int(np.argmax([max(probs) for probs in items["probs"]]))]
+        row = items.iloc[int(items["surest"].argmax())]
         link = case_link(str(row["set_id"]), str(part), "" if pd.isna(row["variant"]) else str(row["variant"]))
         yield Finding(title, example=link)
 
 
 def _marked(part: Part, change: Change) -> Iterator[Finding]:
     """Yield the sentence in which a marker changes confidence most, with the marker and without it."""
-    items = part.items[part.items["type"] == change.kind] if change.kind else part.items
-    items = items.assign(confidence=_confidence(items))
+    items = part.of_kind(part.items.assign(confidence=_confidence(part)), change.kind)
     unmarked = items[items["augmentation"] == NONE]
     chosen = (items["augmentation"] == change.way) & (items["attribute"] == change.attribute)
     marked = items[chosen & (items["marker"] == change.marker)]
@@ -102,6 +102,5 @@ def _marked(part: Part, change: Change) -> Iterator[Finding]:
     yield Finding("The same without a marker", example=case_link(str(row["set_id_unmarked"]), str(part), variant))
 
 
-def _confidence(items: pd.DataFrame) -> Floats:
-    logprobs = np.array([np.asarray(values, dtype=np.float64) for values in items["logprobs"]])
-    return coreference_confidence(items["gold"].to_numpy(np.int64), logprobs)
+def _confidence(part: Part) -> Floats:
+    return coreference_confidence(part.outcomes.gold, part.outcomes.logprobs)

@@ -79,9 +79,8 @@ class Scale:
 
 def scales(part: Part) -> Iterator[Scale]:
     """Yield the groups of each type: with and against the stereotype where there is a right answer, else he and she."""
-    every = part.items.drop(columns=["probs", "logprobs"])
     for kind in part.kinds:
-        items = part.of_kind(every, kind)
+        items = part.of_kind(part.items, kind)
         answerable = items[items["answerable"].astype(bool)]
         if len(answerable):
             yield from _scale(part, kind, answerable, "D", ("stereotype", "gender"))

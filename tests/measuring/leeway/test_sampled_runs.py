@@ -98,7 +98,8 @@ def test_a_check_says_how_many_answers_are_open(runs: list[Run]) -> None:
     part = runs[0].parts[0]
     (check,) = [check for check in checks(part) if check.name == "sampled answers"]
     assert check.short == "32" and "flagged prompts" not in [other.name for other in checks(part)]
-    counts = np.stack(part.items["sample_counts"].to_list())[:, :2]
+    assert part.outcomes.limits is not None and part.outcomes.limits.counts is not None
+    counts = part.outcomes.limits.counts[:, :2]
     several = sum(binom.cdf(row.min(), row.sum(), 0.5) >= 0.1 for row in counts)
     assert 0 < several < len(counts)
     assert f"In {several} of {len(counts)} prompts another answer may be the most probable one." in check.text

@@ -97,7 +97,7 @@ def test_an_error_comes_back_as_a_sentence(scorer: Any, capsys: pytest.CaptureFi
 
 def test_files_are_used_where_the_path_is_not_here(scorer: Any, tmp_path: Path) -> None:
     actor, opened, _ = scorer
-    for spec in (f"{tmp_path}/none", f"hf:{tmp_path}/none", f"gguf:{tmp_path}/none.gguf"):
+    for spec in (f"{tmp_path}/none", f"hf:{tmp_path}/none", f"gguf:{tmp_path}/none.gguf", "~/none-of-ours"):
         assert actor.open(spec, "options") == {"missing": True}
     assert opened == []
     actor.open(f"hf:{tmp_path}/none", "options", {"config.json": b"{}", "deep/w": b"1"})

@@ -280,6 +280,7 @@ def test_what_an_engine_of_actors_says_and_asks(monkeypatch: pytest.MonkeyPatch)
     plain = ClusterEngine(FakePool(prepares=False, neighbours=1), 1)  # type: ignore[arg-type]
     plain.prepare([])
     assert plain.batches(prompts) == [[1], [0]] and plain._pool.told == []  # type: ignore[attr-defined]
+    plain.close()
 
 
 def test_prompts_that_end_their_workers_are_named_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,6 +295,7 @@ def test_prompts_that_end_their_workers_are_named_at_the_end(monkeypatch: pytest
         next(stream)
     assert fault.value.example_ids == ("1-0",)
     assert engine.notes[-1] == "1 examples end their worker every time and were left out: 1-0"
+    engine.close()  # the error still holds it: freed later, it would leave the cluster of another test
 
 
 @pytest.mark.parametrize(

@@ -212,16 +212,20 @@ def test_processes_plan_where_the_device_is_fast_and_there_is_enough(monkeypatch
     monkeypatch.setattr(module, "processes", lambda gpus: 3)
     engine = make_engine()
     engine.expect(module.POOL_PROMPTS)
-    assert engine._open_pool("rules") is None
+    assert engine._open_pool() is None
     engine.device = SimpleNamespace(type="cuda")
     engine._prompts = module.POOL_PROMPTS - 1
-    assert engine._open_pool("rules") is None
+    assert engine._open_pool() is None
     engine.expect(module.POOL_PROMPTS)
-    assert engine._open_pool("rules") == engine._open_pool("others") == "pool"
-    assert made == [(engine._encoder.serialized, "rules", 3)]
+    assert engine._open_pool() == engine._open_pool() == "pool"
+    assert made == [(engine._encoder.serialized, 3)]
+    engine._pool = None
+    engine._prompts = 0
+    engine.batches(PROMPTS * module.POOL_PROMPTS)
+    assert engine._pool == "pool", "they start while the prompts are sorted"
     engine._pool = None
     monkeypatch.setattr(module, "processes", lambda gpus: 0)
-    assert engine._open_pool("rules") is None
+    assert engine._open_pool() is None
 
 
 def test_the_first_batch_is_computed_before_compiling(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def nowhere(batch: Sequence[Asked]) -> RowPlan:
 @contextmanager
 def opened_pool() -> Iterator[PlannerPool]:
     assert ENCODER.serialized is not None
-    pool = PlannerPool(ENCODER.serialized, RULES, 2)
+    pool = PlannerPool(ENCODER.serialized, 2)
     yield pool
     pool.close()
 
@@ -80,7 +80,7 @@ def assert_equal(plans: Sequence[RowPlan], expected: Sequence[RowPlan]) -> None:
 
 def test_processes_plan_what_this_one_plans_in_order(pool: PlannerPool) -> None:
     wait_until_free(pool, 2)
-    assert_equal(list(pool.plans(iter(BATCHES), nowhere)), list(map(here, BATCHES)))
+    assert_equal(list(pool.plans(iter(BATCHES), RULES, nowhere)), list(map(here, BATCHES)))
 
 
 def test_a_plan_is_handed_on_before_all_processes_have_work(pool: PlannerPool) -> None:
@@ -95,7 +95,7 @@ def test_a_plan_is_handed_on_before_all_processes_have_work(pool: PlannerPool) -
             drawn += 1
             yield batch
 
-    plans = pool.plans(batches(), nowhere)
+    plans = pool.plans(batches(), RULES, nowhere)
     next(plans)
     # One batch was given to a process; the other process was free when its plan came.
     assert drawn == 2
@@ -108,26 +108,26 @@ def test_a_prompt_that_is_too_long_is_refused_by_its_name(pool: PlannerPool) -> 
     with pytest.raises(
         ModelError, match=r"the prompt of the long one has .* tokens; tiny takes at most 200"
     ) as refused:
-        list(pool.plans([BATCHES[1], long, *BATCHES], here))
+        list(pool.plans([BATCHES[1], long, *BATCHES], RULES, here))
     assert refused.value.example_ids == ("the long one",), "an audit goes on without it"
 
 
 def test_plans_that_nobody_fetched_are_not_mistaken_for_later_ones(pool: PlannerPool) -> None:
     wait_until_free(pool, 2)
-    plans = pool.plans(iter(BATCHES), nowhere)
+    plans = pool.plans(iter(BATCHES), RULES, nowhere)
     next(plans)
     plans.close()
     wait_until_free(pool, 2)
-    assert_equal(list(pool.plans(reversed(BATCHES), nowhere)), list(map(here, reversed(BATCHES))))
+    assert_equal(list(pool.plans(reversed(BATCHES), RULES, nowhere)), list(map(here, reversed(BATCHES))))
 
 
 def test_a_pool_that_is_closed_ends_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     ended, sent = [], []
     monkeypatch.setattr(planners, "_Worker", lambda: SimpleNamespace(send=sent.append))
     monkeypatch.setattr(planners, "end", ended.extend)
-    opened = PlannerPool("tokenizer", RULES, 2)
+    opened = PlannerPool("tokenizer", 2)
     workers = list(opened._workers)
-    assert len(workers) == 2 and sent == [("tokenizer", RULES)] * 2 and ended == []
+    assert len(workers) == 2 and sent == ["tokenizer"] * 2 and ended == []
     opened.close()
     assert ended == workers
 
@@ -135,13 +135,13 @@ def test_a_pool_that_is_closed_ends_its_processes(monkeypatch: pytest.MonkeyPatc
 def test_a_process_that_ends_loses_nothing() -> None:
     with opened_pool() as pool:
         wait_until_free(pool, 2)
-        plans = pool.plans(iter(BATCHES), here)
+        plans = pool.plans(iter(BATCHES), RULES, here)
         first = next(plans)
         for worker in pool._workers:
             worker.process.kill()
             worker.process.wait()
         assert_equal([first, *plans], list(map(here, BATCHES)))
-        assert_equal(list(pool.plans(iter(BATCHES), here)), list(map(here, BATCHES)))
+        assert_equal(list(pool.plans(iter(BATCHES), RULES, here)), list(map(here, BATCHES)))
 
 
 def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,12 +172,12 @@ def asked(line: Connection, content: object) -> Any:
 
 def test_a_process_says_that_it_is_ready_plans_and_tells_what_it_cannot_plan() -> None:
     with serving() as line:
-        assert asked(line, (ENCODER.serialized, RULES)) == "ready"
+        assert asked(line, ENCODER.serialized) == "ready"
         for batch in BATCHES[:2]:
-            assert_equal([asked(line, planners._sent(batch))], [here(batch)])
+            assert_equal([asked(line, (RULES, planners._sent(batch)))], [here(batch)])
         long = BATCHES[0][0]._replace(text="nurse " * 300)
-        assert asked(line, planners._sent([long])) is None
-        assert_equal([asked(line, planners._sent(BATCHES[2]))], [here(BATCHES[2])])
+        assert asked(line, (RULES, planners._sent([long]))) is None
+        assert_equal([asked(line, (RULES, planners._sent(BATCHES[2])))], [here(BATCHES[2])])
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError, ConnectionResetError, EOFError])
@@ -272,7 +272,7 @@ def test_items_are_made_ahead_up_to_a_depth_and_errors_raised_here() -> None:
     assert next(ahead) == 0 and settled(5), "one is here, three wait, and one is made"
     assert [*ahead] == [1, 2, 3, 4, 5]
     made.clear()
-    left = prefetch(items())
+    left = prefetch(items(), depth=2)
     assert next(left) == 0 and settled(4)
     left.close()
     assert len(made) == 4 and "equipoise-planner" not in {thread.name for thread in threading.enumerate()}
@@ -297,7 +297,7 @@ def test_a_free_process_gets_work_before_the_others_answer_and_a_busy_one_is_wai
             return False
 
         def send(self, content: Any) -> None:
-            if content != ("tokenizer", RULES):
+            if content != "tokenizer":
                 told.append("sent")
                 self.busy = True
 
@@ -309,6 +309,6 @@ def test_a_free_process_gets_work_before_the_others_answer_and_a_busy_one_is_wai
     monkeypatch.setattr(planners, "_Worker", Fake)
     monkeypatch.setattr(planners, "_received", lambda worker, batch, plan_here: (worker.receive(), batch))
     monkeypatch.setattr(planners, "end", lambda workers: None)
-    pool = PlannerPool("tokenizer", RULES, 2)
-    assert list(pool.plans(BATCHES[:4], nowhere)) == [("plan", batch) for batch in BATCHES[:4]]
+    pool = PlannerPool("tokenizer", 2)
+    assert list(pool.plans(BATCHES[:4], RULES, nowhere)) == [("plan", batch) for batch in BATCHES[:4]]
     assert told == ["sent", "sent", *["received", "sent"] * 2, "received", "received"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...options import EngineOptions
 from ...records import Context, EquipoiseError, Example, ModelError, Prompt, Sampling, Score
-from ..engine import Opener, facts_of
+from ..engine import Opener, facts_of, local_path
 
 Answer = dict[str, Any]
 """`{"value": …}` with what was asked for, or `{"error": …}` with an error that is a sentence."""
@@ -63,10 +63,10 @@ class Scorer:
 
     def open(self, spec: str, options: EngineOptions, files: Mapping[str, bytes] | None = None) -> Answer:
         """Open the engine, and return what there is to know of it; `files` are used where the path is not here."""
-        local = spec.removeprefix("hf:").removeprefix("gguf:")
+        path = local_path(spec)
         if files is not None:
-            spec = str(unpack_files(files, Path(local).name))
-        elif Path(local).is_absolute() and not Path(local).exists():
+            spec = str(unpack_files(files, path.name))
+        elif path.is_absolute() and not path.exists():
             return {MISSING: True}
         return _answered(lambda: self._open(spec, options))
 

@@ -7,14 +7,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import ray
 
 from ...options import EngineOptions
 from ...records import Example, ModelError
-from ..engine import Opener
+from ..engine import Opener, local_path
 from .actor import MISSING, Answer, Scorer, pack_files
 from .connection import check_head
 
@@ -239,8 +238,7 @@ class Pool:
     def _packed(self) -> Any:
         """Return the model's files in Ray's object store, put there once."""
         if self._files is None:
-            path = Path(self._recipe.spec.removeprefix("hf:").removeprefix("gguf:"))
-            self._files = ray.put(pack_files(path))
+            self._files = ray.put(pack_files(local_path(self._recipe.spec)))
         return self._files
 
     def close(self) -> None:

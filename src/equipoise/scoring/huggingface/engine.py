@@ -144,6 +144,7 @@ class HuggingFaceEngine(EngineDefaults):
 
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
         self.expect(len(prompts))
+        self._open_pool()  # its processes start while the prompts are sorted
         batches = neighbours(prompts, size=self.shape.prompts)
         if self._first is None and batches:
             self._first = frozenset(str(prompts[place].context) for place in batches[0])
@@ -216,8 +217,8 @@ class HuggingFaceEngine(EngineDefaults):
                 self._note(left_out(error))
                 raise
 
-        pool = self._open_pool(rules)
-        for plan in pool.plans(asked(), plan_here) if pool else map(plan_here, asked()):
+        pool = self._open_pool()
+        for plan in pool.plans(asked(), rules, plan_here) if pool else map(plan_here, asked()):
             if plan.mode != rules.mode == "packed":
                 beyond = f"{self.name} looks {self._window} tokens back; where prompts are longer"
                 self._note(f"{beyond}, {MODES[plan.mode]} are used")
@@ -227,11 +228,11 @@ class HuggingFaceEngine(EngineDefaults):
         mode, row_tokens = self._mode or "padded", self.shape.row_tokens
         return Rules(self.name, mode, self._fallback, self._window, self._longest, row_tokens)
 
-    def _open_pool(self, rules: Rules) -> PlannerPool | None:
+    def _open_pool(self) -> PlannerPool | None:
         """Return the processes that plan, where the device is fast and there is enough to plan."""
         if self._pool is None and self.device.type == "cuda" and self._prompts >= POOL_PROMPTS:
             serialized, count = self._encoder.serialized, processes(len(gpus()))
-            self._pool = PlannerPool(serialized, rules, count) if serialized and count else None
+            self._pool = PlannerPool(serialized, count) if serialized and count else None
         return self._pool
 
     def _choose_mode(self) -> None:

@@ -34,16 +34,16 @@ def processes(gpus: int) -> int:
 
 
 class PlannerPool:
-    """Processes that plan with one tokenizer by the same rules."""
+    """Processes that plan with one tokenizer."""
 
-    def __init__(self, tokenizer: str, rules: Rules, count: int) -> None:
+    def __init__(self, tokenizer: str, count: int) -> None:
         self._workers = [_Worker() for _ in range(count)]
         self._closed = weakref.finalize(self, end, list(self._workers))
         for worker in self._workers:
-            worker.send((tokenizer, rules))
+            worker.send(tokenizer)
 
-    def plans(self, batches: Iterable[Sequence[Asked]], plan_here: Planner) -> Iterator[RowPlan]:
-        """Yield the plan of each batch, in order; `plan_here` plans in this process."""
+    def plans(self, batches: Iterable[Sequence[Asked]], rules: Rules, plan_here: Planner) -> Iterator[RowPlan]:
+        """Yield the plan of each batch by the rules, in order; `plan_here` plans in this process."""
         sent: deque[tuple[_Worker, Sequence[Asked]]] = deque()
         try:
             for batch in batches:
@@ -55,7 +55,7 @@ class PlannerPool:
                 if worker is None:
                     yield plan_here(batch)
                 else:
-                    worker.send(_sent(batch))
+                    worker.send((rules, _sent(batch)))
                     sent.append((worker, batch))
             while sent:
                 yield _received(*sent.popleft(), plan_here)
@@ -93,7 +93,7 @@ class _Worker(ChildProcess):
         return self.line.poll()
 
     def send(self, content: object) -> None:
-        """Send a batch; before the first one, the tokenizer and its rules."""
+        """Send the rules and a batch; before the first one, the tokenizer."""
         self._busy = True
         with suppress(OSError):  # the process has ended; `receive` finds out
             self.line.send(content)
@@ -123,7 +123,11 @@ def _sent(batch: Sequence[Asked]) -> list[tuple[Any, ...]]:
 Item = TypeVar("Item")
 
 
-def prefetch(items: Iterator[Item], *, depth: int = 2) -> Iterator[Item]:
+AHEAD = 16
+"""Batches that are planned ahead: a pass of a small model on a GPU takes three or four."""
+
+
+def prefetch(items: Iterator[Item], *, depth: int = AHEAD) -> Iterator[Item]:
     """Yield the items in order while a thread makes up to `depth` more; errors of the thread are raised here."""
     made: queue.Queue[tuple[bool, Item | BaseException | None]] = queue.Queue(maxsize=depth)
     stopped = threading.Event()
@@ -166,21 +170,21 @@ def serve(line: Connection) -> None:
     """Answer the batches that arrive on the line, until its other end is closed."""
     from tokenizers import Tokenizer
 
-    serialized, rules = line.recv()
-    tokenizer = Tokenizer.from_str(serialized)
+    tokenizer = Tokenizer.from_str(line.recv())
     line.send("ready")
-    for batch in _batches_of(line):
+    for rules, batch in _batches_of(line):
         try:
             line.send(rules.plan(batch, lambda texts: backend_ids(tokenizer, texts)))
         except EquipoiseError:
             line.send(None)
 
 
-def _batches_of(line: Connection) -> Iterator[Sequence[Asked]]:
-    """Yield the batches that arrive on the line, up to its end."""
+def _batches_of(line: Connection) -> Iterator[tuple[Rules, Sequence[Asked]]]:
+    """Yield the batches that arrive on the line, each with its rules, up to its end."""
     with suppress(EOFError, OSError):
         while True:
-            yield [Asked("", *prompt) for prompt in zip(*line.recv(), strict=True)]
+            rules, columns = line.recv()
+            yield rules, [Asked("", *prompt) for prompt in zip(*columns, strict=True)]
 
 
 def main() -> None:

@@ -1,0 +1,39 @@
+"""Counterfactual sets: the rows of their members, and columns by set and member."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..records import ABSENT, Floats, Integers
+
+
+def members_of(numbers: Integers) -> Integers:
+    """Return the rows of each number that occurs at least twice, as (numbers, rows), ABSENT-padded."""
+    if not len(numbers):
+        return np.empty((0, 1), dtype=np.int64)
+    order = np.argsort(numbers, kind="stable")
+    sizes = np.bincount(numbers)
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    members = np.full((len(sizes), int(sizes.max())), ABSENT, dtype=np.int64)
+    members[numbers[order], rank] = order
+    return members[sizes > 1]
+
+
+def of_members(column: NDArray[Any], members: Integers) -> Floats:
+    """Return a column's values by set and member, NaN for absent members."""
+    return np.where(members == ABSENT, np.nan, column[members])
+
+
+def within_sets(column: NDArray[Any], members: Integers, needed: tuple[str, ...]) -> NDArray[Any]:
+    """Return a column of names, empty for items whose set does not have all of the needed ones."""
+    kept = np.full(len(column), "", dtype=column.dtype)
+    if len(members):
+        values = np.where(members == ABSENT, "", column[members])
+        complete = np.all([(values == value).any(axis=1) for value in needed], axis=0)
+        rows = members[complete]
+        rows = rows[rows != ABSENT]
+        kept[rows] = column[rows]
+    return kept
