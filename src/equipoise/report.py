@@ -48,7 +48,7 @@ from .topics.leaderboard.boards import read_submissions, run_folders, write_meas
 from .topics.leaderboard.pages import MAIN, Site, pages
 from .topics.published import PublishedValue
 from .verdict.subgroups import named_parts
-from .verdict.summary import VERDICTS, verdicts_json
+from .verdict.summary import VERDICTS, summary, verdicts_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -158,7 +158,8 @@ def run_page(run: Run, *, sentences: bool = True) -> str:
     shown = [partial(topic, run) for topic in page_topics() if sentences or topic not in WITH_TEXTS]
     head = Head(run.name, "Audit of", background.facts(run))
     cases = partial(pack, run, sentences=sentences)
-    return page(head, shown, scripts=RUN_SCRIPTS, cases=cases, at_once=are_many(run), left_out=LEFT_OUT)
+    shared = partial(summary, run) if are_many(run) else None
+    return page(head, shown, scripts=RUN_SCRIPTS, cases=cases, shared=shared, left_out=LEFT_OUT)
 
 
 def write_run_page(run: Run, *, out: Path | None = None, sentences: bool = True) -> Path:

@@ -108,8 +108,8 @@ class RowRun(Run):
             return frame
         return frame[frame["dataset"] == self.only].assign(dataset=family(self.only))
 
-    def table(self, name: str) -> Any:
-        """Return a Parquet table of the run's folder with the rows of its dataset."""
+    def table(self, name: str, columns: tuple[str, ...] = ()) -> Any:
+        """Return a Parquet table of the run's folder, or these columns of it, with the rows of its dataset."""
         if name not in self._named:
             table = super().table(name)
             table = table.filter(np.array(table["dataset"]) == self.only)
@@ -120,7 +120,7 @@ class RowRun(Run):
             for column, values in texts.items():
                 table = table.set_column(table.column_names.index(column), column, [values])
             self._named[name] = table
-        return self._named[name]
+        return self._named[name].select(columns) if columns else self._named[name]
 
 
 def opened(paths: Sequence[Any], data: Sequence[str] = ()) -> list[Run]:

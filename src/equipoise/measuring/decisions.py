@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..metrics import decisions
-from ..records import ABSENT, Booleans, Floats, Integers, Outcomes
-from ..tasks.reading import MEANINGS
+from ..records import ABSENT, MEANINGS, Booleans, Floats, Integers, Outcomes
 
 COLUMNS = ("p_good", "chose_good", "logit_good", "good_lean", "good_range")
 

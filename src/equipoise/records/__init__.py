@@ -11,13 +11,14 @@ from .examples import DECIDED, Example, SentencePair, marked_names, marked_slot
 from .limits import Limits, ScoreLimits
 from .measurements import Better, Estimate, FirstResults, Measurement, RunKey, RunManifest, group_label, parse_group
 from .outcomes import ABSENT, Booleans, Floats, Integers, Outcomes, Strings
-from .prompts import BASELINE, BOTH_OFFERED, OPEN_ANSWER, Context, Message, Prompt, Sampling, Score
+from .prompts import BASELINE, BOTH_OFFERED, MEANINGS, OPEN_ANSWER, Context, Message, Prompt, Sampling, Score
 
 __all__ = [
     "ABSENT",
     "BASELINE",
     "BOTH_OFFERED",
     "DECIDED",
+    "MEANINGS",
     "OPEN_ANSWER",
     "Better",
     "Booleans",

@@ -33,7 +33,8 @@ class Sampling(NamedTuple):
     seed: int
 
 
-OPEN_ANSWER = "open-answer"  # the flag of a free answer: its last classes are both, neither, refused, unclear
+MEANINGS = ("both", "neither", "refused", "unclear")  # what an open answer can mean besides one of the candidates
+OPEN_ANSWER = "open-answer"  # the flag of a free answer: its last classes are these meanings
 BOTH_OFFERED = "both-offered"  # the flag of a multiple choice whose last option is "Both of them"
 SPLIT_JOIN = "split-join"  # the flag of a prompt whose last token would merge with a continuation: tokenised apart
 NESTED = "nested"  # the flag of a prompt with a continuation that begins another: "police" and "police officer"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import IO, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -40,13 +41,26 @@ TEXT_LISTS = {"examples.parquet": ("candidates",)}
 OPTIONAL_LISTS = ("logprobs_with_marker", *Limits.COLUMNS.values())
 """Columns that hold lists of numbers, where a table has them. All columns without a name here are texts, or empty."""
 
+IDS = ("example_id", "set_id", "cluster_id")
+"""Texts that differ from row to row."""
 
-def checked_table(name: str, table: Any) -> Any:
-    """Return an arrow table of a run; ValueError names a column that is missing or of another kind."""
+DERIVED_TEXTS = ("letters", "predicted_side")
+
+
+def group_names(schema: Any) -> list[str]:
+    """Return the names of the groups that `outcomes.parquet` has: all texts that are nothing else."""
     import pyarrow.types as kinds
 
-    def is_text(kind: Any) -> bool:
-        return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
+    others = {*TEXTS["outcomes.parquet"], *DERIVED_TEXTS}
+    return [f.name for f in schema if f.name not in others and (_is_text(f.type) or kinds.is_null(f.type))]
+
+
+def checked_table(name: str, table: Any, columns: Sequence[str] = ()) -> Any:
+    """Return an arrow table of a run; ValueError names a column that is missing or of another kind.
+
+    `columns` are those that were read, where these are not all.
+    """
+    import pyarrow.types as kinds
 
     def is_number(kind: Any) -> bool:
         return bool(kinds.is_integer(kind) or kinds.is_floating(kind))
@@ -55,58 +69,114 @@ def checked_table(name: str, table: Any) -> Any:
         return bool((kinds.is_list(kind) or kinds.is_large_list(kind)) and is_number(kind.value_type))
 
     def is_texts(kind: Any) -> bool:
-        return bool((kinds.is_list(kind) or kinds.is_large_list(kind)) and is_text(kind.value_type))
+        return bool((kinds.is_list(kind) or kinds.is_large_list(kind)) and _is_text(kind.value_type))
 
     if len(set(table.column_names)) < len(table.column_names):
         raise ValueError("two columns have one name")
     if name in ("examples.parquet", "outcomes.parquet") and not table.num_rows:
         raise ValueError("it has no rows")
     needed = (
-        *((TEXTS, is_text), (NUMBERS, is_number), (FLAGS, kinds.is_boolean)),
+        *((TEXTS, _is_text), (NUMBERS, is_number), (FLAGS, kinds.is_boolean)),
         *((LISTS, is_numbers), (TEXT_LISTS, is_texts)),
     )
-    for columns, fits in needed:
-        for column in columns.get(name, ()):
+    checked = set()
+    for named, fits in needed:
+        for column in named.get(name, ()):
+            if columns and column not in columns:
+                continue
             if column not in table.column_names:
                 raise ValueError(f"it has no column {column}")
             if not fits(table.schema.field(column).type):
                 raise ValueError(f"its column {column} has values of another kind")
-            if columns is not NUMBERS and table.column(column).null_count:
+            if named is not NUMBERS and table.column(column).null_count:
                 raise ValueError(f"its column {column} has gaps")
-    checked = {column for columns, _ in needed for column in columns.get(name, ())}
+            checked.add(column)
     for field in table.schema:
         if name in DERIVED and DERIVED[name].fullmatch(field.name):
             fitting = is_number(field.type) or kinds.is_boolean(field.type)
         elif field.name in OPTIONAL_LISTS:
             fitting = is_numbers(field.type)
         else:
-            fitting = field.name in checked or is_text(field.type) or kinds.is_null(field.type)
+            fitting = field.name in checked or _is_text(field.type) or kinds.is_null(field.type)
         if not fitting:
             raise ValueError(f"its column {field.name} has values of another kind")
     if name == "examples.parquet":
-        for column in ("groups", "slots"):
-            check_objects(table.column(column), column)
+        for column in {"groups", "slots"} & checked:
+            check_objects(_different_texts(table[column]), column)
     return table
 
 
-def frame_of(name: str, table: Any) -> pd.DataFrame:
-    """Return a checked table as the frame of a run."""
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as kinds
+
+    kind = kind.value_type if kinds.is_dictionary(kind) else kind
+    return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
+
+
+def frame_of(name: str, table: Any, *, categories: bool = False) -> pd.DataFrame:
+    """Return a checked table as the frame of a run.
+
+    With `categories` texts are these, but for ids, and lists of numbers are left out: a million of these take more
+    memory than all else.
+    """
+    table = _with_categories(table) if categories else _decoded(table)
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     if name == "examples.parquet":
         return frame.astype({"gold": "Int64", "stereotype": "Int64", "pair": object})
     return frame
 
 
-def read_parquet(handle: IO[bytes]) -> Any:
-    """Return the arrow table of a Parquet file; ValueError where it would unpack to more than any run has."""
-    import pyarrow.parquet as pq
+def _decoded(table: Any) -> Any:
+    """Return an arrow table with plain texts where it has numbers of different texts."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
 
-    facts = pq.read_metadata(handle)
-    columns = [facts.row_group(i).column(j) for i in range(facts.num_row_groups) for j in range(facts.num_columns)]
-    if sum(column.num_values for column in columns) > MOST_VALUES:
+    plain = [f.with_type(f.type.value_type) if kinds.is_dictionary(f.type) else f for f in table.schema]
+    return table.cast(pa.schema(plain))
+
+
+def _with_categories(table: Any) -> Any:
+    """Return an arrow table with numbers of different texts, but for ids, and without lists."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    columns = {}
+    for field in table.schema:
+        column = table[field.name]
+        if field.name in IDS:
+            columns[field.name] = column.cast(pa.string())
+        elif not kinds.is_list(field.type) and not kinds.is_large_list(field.type):
+            is_plain = _is_text(field.type) and not kinds.is_dictionary(field.type)
+            columns[field.name] = column.dictionary_encode() if is_plain else column
+    return pa.table(columns)
+
+
+def _different_texts(column: Any) -> Any:
+    """Return the texts that an arrow column has, those that are read as numbers once."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    if not kinds.is_dictionary(column.type):
+        return column
+    return pa.chunked_array([chunk.dictionary for chunk in column.chunks], column.type.value_type)
+
+
+def read_parquet(content: bytes, columns: Sequence[str] = ()) -> Any:
+    """Return the arrow table of a Parquet file, or these columns, texts as numbers of different texts.
+
+    ValueError where it would unpack to more than any run has.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import pyarrow.types as kinds
+
+    facts = pq.read_metadata(pa.BufferReader(content))
+    parts = [facts.row_group(i).column(j) for i in range(facts.num_row_groups) for j in range(facts.num_columns)]
+    if sum(part.num_values for part in parts) > MOST_VALUES:
         raise ValueError(f"it has more than {MOST_VALUES:,} values")
-    if sum(column.total_uncompressed_size for column in columns) > MOST_BYTES:
+    if sum(part.total_uncompressed_size for part in parts) > MOST_BYTES:
         raise ValueError(f"it unpacks to more than {MOST_BYTES / 2**30:.0f} GiB")
-    handle.seek(0)
+    texts = [field.name for field in facts.schema.to_arrow_schema() if kinds.is_string(field.type)]
     # It is in memory already: reading ahead would take time and hold it once more.
-    return pq.read_table(handle, use_threads=False, pre_buffer=False)
+    file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts, pre_buffer=False)
+    return file.read(list(columns) or None, use_threads=False)

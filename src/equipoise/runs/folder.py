@@ -35,7 +35,6 @@ from ..progress import Progress
 from ..records import EquipoiseError, OtherRunError, Outcomes, RunError, RunManifest
 from .checked_tables import checked_table, frame_of, read_parquet
 from .csv_files import read_csv, to_csv
-from .json_cells import object_names
 from .manifest import NAME, read_manifest, rebuild_advice, strange, unfinished, write_manifest
 from .measurements import read_measurements
 from .progress_file import ProgressNotes, forget_progress
@@ -221,17 +220,17 @@ class RunFolder:
         except UNREADABLE as error:
             raise RunError(self._damaged(name, _reason(error))) from None
 
-    def frame_of(self, name: str, table: Any) -> pd.DataFrame:
+    def frame_of(self, name: str, table: Any, *, categories: bool = False) -> pd.DataFrame:
         """Return a Parquet table of the run, read already, as a frame."""
         try:
-            return frame_of(name, table)
+            return frame_of(name, table, categories=categories)
         except UNREADABLE as error:
             raise RunError(self._damaged(name, _reason(error))) from None
 
-    def table(self, name: str, content: bytes) -> Any:
-        """Return the content of a Parquet file of the run as an arrow table."""
+    def table(self, name: str, content: bytes, columns: Sequence[str] = ()) -> Any:
+        """Return the content of a Parquet file of the run, or these columns of it, as an arrow table."""
         try:
-            return checked_table(name, read_parquet(io.BytesIO(content)))
+            return checked_table(name, read_parquet(content, columns), columns)
         except UNREADABLE as error:
             raise RunError(self._damaged(name, _reason(error))) from None
 
@@ -264,13 +263,6 @@ class RunFolder:
             return outcomes_from_table(rows, groups)
         except UNREADABLE as error:
             raise RunError(self._damaged("outcomes.parquet", _reason(error))) from None
-
-    def group_names(self, examples: Any) -> list[str]:
-        """Return the names of the groups that the examples, an arrow table, have."""
-        try:
-            return object_names(examples["groups"], "groups")
-        except UNREADABLE as error:
-            raise RunError(self._damaged("examples.parquet", _reason(error))) from None
 
     def _damaged(self, name: str, reason: str) -> str:
         earlier = self._earlier()

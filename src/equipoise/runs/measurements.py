@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
+from functools import cached_property
 from typing import IO, Any, get_args
 
 import numpy as np
@@ -63,12 +64,12 @@ class Measurements:
         }
         return dict(sorted(labels.items()))
 
-    @property
+    @cached_property
     def kinds(self) -> list[str]:
         """The types that were measured, resolvable first; [""] where the items have none."""
         return ordered_kinds({parts["type"] for parts in self.groups.values() if "type" in parts})
 
-    @property
+    @cached_property
     def keys(self) -> list[str]:
         """The groups that the types are broken down by."""
         within = [parts for parts in self.groups.values() if len(parts) == 2 and "type" in parts]

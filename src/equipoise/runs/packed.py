@@ -15,13 +15,11 @@ import numpy as np
 from ..cores import aside
 from ..datasets import Dataset
 from ..records import Example, Outcomes
+from .checked_tables import IDS
 from .tables import column_of_texts, example_rows
 
 LARGE = 20_000
 """Examples from which hashing and packing them takes longer than copying a process."""
-
-IDS = ("example_id", "set_id", "cluster_id")
-"""Columns of texts that differ from row to row."""
 
 Part = tuple[str, Sequence[Example]]
 """Examples that were asked, and the name of their dataset."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,11 +16,14 @@ from ..catalog import find
 from ..datasets.gendered import CONTROL_NAME
 from ..records import Booleans, Context, Floats, Measurement, Outcomes, RunError, RunKey, RunManifest, parse_group
 from ..scoring.text_store import read_texts
-from .checked_tables import checked_table
+from .checked_tables import checked_table, group_names
 from .folder import RunFolder
 from .manifest import name_in_suite, now, unfinished
 from .measurements import Measurements, kind_title, measurements_from_frame, ordered_kinds
-from .tables import Rows, part_rows, without_lists
+from .tables import Rows, part_rows
+
+ASKED = ("dataset", "id", "text", "candidates", "slots", "pair")
+"""What a page shows of examples."""
 
 
 @dataclass
@@ -104,8 +108,8 @@ class Run:
         return self.folder.path
 
     @cached_property
-    def _arrow(self) -> dict[str, Any]:
-        """The Parquet tables that were read."""
+    def _arrow(self) -> dict[tuple[str, tuple[str, ...]], Any]:
+        """The Parquet tables that were read, by name and columns (none: all)."""
         return {}
 
     @cached_property
@@ -120,8 +124,8 @@ class Run:
 
     @cached_property
     def items(self) -> pd.DataFrame:
-        """The outcomes without their lists of numbers: a million of these take more memory than all else."""
-        return self.folder.frame_of("outcomes.parquet", without_lists(self.table("outcomes.parquet")))
+        """The outcomes without their lists of numbers, and with categories in place of texts, but for ids."""
+        return self.folder.frame_of("outcomes.parquet", self.table("outcomes.parquet"), categories=True)
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
@@ -140,18 +144,19 @@ class Run:
             return held if isinstance(held, pd.DataFrame) else self.folder.frame(name, self.manifest)
         return self.folder.frame_of(name, self.table(name))
 
-    def table(self, name: str) -> Any:
-        """Return a Parquet table of the run as an arrow table, which is read once."""
-        if name not in self._arrow:
-            try:
-                held = self._held.table(name)
-            except ValueError:  # a table that cannot be used: reading it says why
-                held = None
-            if held is None:
-                content = self._held.contents.get(name) or self.folder.content(name, self.manifest)
-                held = self.folder.table(name, content)
-            self._arrow[name] = held
-        return self._arrow[name]
+    def table(self, name: str, columns: tuple[str, ...] = ()) -> Any:
+        """Return a Parquet table of the run, or only these columns of it, as an arrow table; each is read once."""
+        read = self._arrow
+        if (name, ()) not in read:
+            with suppress(ValueError):  # a table that cannot be used: reading it says why
+                if (held := self._held.table(name)) is not None:
+                    read[name, ()] = held
+        if (name, ()) in read:
+            return read[name, ()].select(columns) if columns else read[name, ()]
+        if (name, columns) not in read:
+            content = self._held.contents.get(name) or self.folder.content(name, self.manifest)
+            read[name, columns] = self.folder.table(name, content, columns)
+        return read[name, columns]
 
     def answers(self) -> Iterator[tuple[RunKey, Outcomes]]:
         """Yield the outcomes of every dataset and task of the run, also of those without a measurement."""
@@ -192,8 +197,8 @@ class Run:
 
     @cached_property
     def groups(self) -> list[str]:
-        """The names of the groups that the examples have."""
-        return self.folder.group_names(self.table("examples.parquet"))
+        """The names of the groups that the items have."""
+        return group_names(self.table("outcomes.parquet").schema)
 
     @property
     def level(self) -> float:
@@ -271,9 +276,9 @@ class Part:
         """Whether every example names its pronoun."""
         import pyarrow.compute as pc
 
-        examples = self.run.table("examples.parquet")
-        slots = examples["slots"].filter(pc.equal(examples["dataset"], self.dataset))
-        return bool(pc.all(pc.match_substring(slots, '"pronoun"')).as_py())
+        examples = self.run.table("examples.parquet", ASKED)
+        slots = examples["slots"].filter(pc.equal(examples["dataset"], self.dataset)).unique()
+        return bool(pc.all(pc.match_substring(slots.cast("string"), '"pronoun"')).as_py())
 
     @cached_property
     def measured(self) -> Measurements:

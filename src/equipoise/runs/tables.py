@@ -233,14 +233,6 @@ def release_tables() -> None:
     pa.default_memory_pool().release_unused()
 
 
-def without_lists(table: Any) -> Any:
-    """Return a table without the columns that hold lists."""
-    import pyarrow.types as kinds
-
-    lists = [field.name for field in table.schema if kinds.is_list(field.type) or kinds.is_large_list(field.type)]
-    return table.drop_columns(lists)
-
-
 def part_rows(table: Any, dataset: str, task: str) -> Any:
     """Return the rows of `outcomes.parquet` that are of one dataset and task."""
     import pyarrow.compute as pc
@@ -253,10 +245,13 @@ def outcomes_from_table(table: Any, groups: Sequence[str]) -> Outcomes:
     """Return the outcomes of one dataset and task, read back from the table; ValueError where they cannot be right."""
 
     import pyarrow as pa
+    import pyarrow.types as kinds
 
     def text(name: str) -> Any:
         # Equal texts are one object: the groups of a million rows are a few hundred.
-        return column_of_texts(table[name].cast(pa.string()).fill_null("").combine_chunks().dictionary_encode())
+        is_encoded = kinds.is_dictionary(table[name].type)
+        column = table[name] if is_encoded else table[name].cast(pa.string()).dictionary_encode()
+        return np.concatenate([np.empty(0, dtype=object), *map(column_of_texts, column.chunks)])
 
     marker, names = "logprobs_with_marker", table.column_names
     places: dict[str, Any] = {"letters": text("letters")} if "letters" in names else {}
@@ -294,9 +289,9 @@ def outcomes_from_table(table: Any, groups: Sequence[str]) -> Outcomes:
 
 
 def column_of_texts(encoded: Any) -> Any:
-    """Return an arrow array of texts that are encoded as a dictionary as a column."""
-    texts = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)[:-1]
-    return texts[encoded.indices.to_numpy()]
+    """Return an arrow array of texts that are encoded as a dictionary as a column; missing ones are empty."""
+    texts = np.array([*encoded.dictionary.to_pylist(), ""], dtype=object)
+    return texts[encoded.indices.fill_null(len(texts) - 1).to_numpy()]
 
 
 def _numbers(column: Any, kind: Any) -> Any:

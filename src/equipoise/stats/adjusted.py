@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from ..records import Booleans, Estimate, Floats, Integers, Strings
+from .distributions import stdtr, stdtrit
 
 METHOD = "least squares with effects of the matched columns, errors by cluster (CR2)"
 POWER = 0.8

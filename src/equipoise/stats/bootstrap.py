@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtrit
 
 from ..records import Estimate, Integers
+from .distributions import ndtr, ndtri, stdtrit
 from .resampling import CHUNK_BYTES, Chunks, Statistic, evaluate
 
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betaincinv
 
 from ..records import Booleans, Estimate, Floats, Integers
 from . import jackknife
+from .distributions import betaincinv
 
 EXACT = "Clopper-Pearson, exact"
 BETTING = "betting interval (Waudby-Smith & Ramdas 2024)"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import ndtr, ndtri
-
 from ..records import EquipoiseError, Estimate
+from .distributions import ndtr, ndtri
 
 METHOD = "of two independent intervals (Zou & Donner 2008)"
 

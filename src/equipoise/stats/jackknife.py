@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from ..records import Booleans, Estimate, Floats, Integers
+from .distributions import stdtrit
 from .resampling import Statistic, evaluate
 
 FEWEST = 8

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from ..records import Booleans, Estimate, Floats, Integers
 from . import bounded
 from .betting import Units
+from .distributions import ndtri, stdtrit
 
 MOST_UNITS = 1_000_000
 """Nobody asks that many sentences: what needs more is called undecidable."""

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import bdtr, ndtr, ndtri, stdtrit
 
 from ..records import EquipoiseError, Estimate, Floats, Integers
 from . import bootstrap, bounded
 from .betting import Units
+from .distributions import bdtr, ndtr, ndtri, stdtrit
 from .planning import MOST_REHEARSED, MOST_UNITS
 
 REWEIGHTED = 4000

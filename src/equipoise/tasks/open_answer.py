@@ -15,12 +15,23 @@ from typing import Any
 import numpy as np
 
 from ..options import AnswerOptions
-from ..records import OPEN_ANSWER, Context, EquipoiseError, Example, Floats, Message, Outcomes, Prompt, Sampling, Score
+from ..records import (
+    MEANINGS,
+    OPEN_ANSWER,
+    Context,
+    EquipoiseError,
+    Example,
+    Floats,
+    Message,
+    Outcomes,
+    Prompt,
+    Sampling,
+    Score,
+)
 from ..records.prompts import SECOND_PROBABILITY, SECOND_READER, SECOND_READING
 from ..records.thinking import split_thought, think_block
 from ..uncertainty import renormalise
 from .outcomes import gather
-from .reading import MEANINGS, meaning_of
 from .task import Scorer, Writer, thinks
 from .wording import Question, fill, question_settings, wordings_for
 
@@ -62,6 +73,8 @@ class OpenAnswer:
         return {"questions": question_settings(self.questions), **chosen, **drawn, **second}
 
     def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:
+        from .reading import meaning_of  # its rules take 0.1 s to compile, and only open answers need them
+
         asked = [
             (example, variant, context)
             for example in examples

@@ -13,12 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, DatasetError, Example, Floats, Limits, Outcomes, Prompt, Score
+from ..records import (
+    ABSENT,
+    BOTH_OFFERED,
+    MEANINGS,
+    OPEN_ANSWER,
+    DatasetError,
+    Example,
+    Floats,
+    Limits,
+    Outcomes,
+    Prompt,
+    Score,
+)
 from ..records.limits import NO_CLASS
 from ..records.prompts import NESTED, SPLIT_JOIN
 from ..records.scripts import first_mention
 from ..uncertainty import TOKEN_PROBABILITY, renormalise
-from .reading import MEANINGS
 
 NONE_OF_THE_ABOVE = "None of the above"
 BOTH_OF_THEM = "Both of them"

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 
-BOTH, NEITHER, REFUSED, UNCLEAR = MEANINGS = ("both", "neither", "refused", "unclear")
-"""What an open answer can mean besides one of the candidates."""
+from ..records import MEANINGS
+
+BOTH, NEITHER, REFUSED, UNCLEAR = MEANINGS
 
 Meaning = int | str
 """A candidate by its number, or one of MEANINGS."""

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import re
 import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +19,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .. import cores
 from ..datasets.pronouns import side_words
-from ..records import Floats, Outcomes, RunError
+from ..records import Booleans, Floats, Integers, Outcomes, RunError
 from ..records.showing import Section
-from ..runs.run import Part, Run, column, main_estimator
-from ..stats.bootstrap import cluster_numbers, joint_numbers
+from ..runs.run import ASKED, Part, Run, column, main_estimator
+from ..stats.bootstrap import cluster_numbers, joint_numbers, numbered
 from ..tasks.multiple_choice import asked_order
 from ..tasks.outcomes import further_options
 from ..verdict.words import ways, words_of
-from .flips import FATES, members_and_fates
+from .flips import FATES, members_and_fates, of_sets
 
 NOTHING = 65535
 """In place of a number that a case does not have."""
@@ -34,6 +37,12 @@ NO_FATE = 255
 MANY_ITEMS = 50_000
 D_SCALE = 10_000
 _PRONOUN = re.compile(r'"pronoun": "([^"\\]*)"')
+BLOCK, LEVEL = 2**20, 6
+"""Bytes that are compressed at once, and how hard to try."""
+
+GZIP_HEAD = bytes((31, 139, 8, 0, 0, 0, 0, 0, 0, 255))
+"""What a gzip file begins with that names no file, no time and no system."""
+
 FEW_VALUES = 60
 """A group with more values than this is not a filter (its values can be searched for)."""
 
@@ -55,9 +64,67 @@ def are_many(run: Run) -> bool:
     """
     many = sum(len(part.items) for part in run.parts) >= MANY_ITEMS
     if many:
-        read = [(part.outcomes, part.pairs, part.measured) for part in run.parts], run.table("examples.parquet")
+        read = [(part.outcomes, part.pairs, part.measured) for part in run.parts], run.table("examples.parquet", ASKED)
         del read  # the run holds it
     return many
+
+
+@dataclass(frozen=True)
+class Names:
+    """A column of names: the number of each row's name, and the names by number. Some may have no row."""
+
+    numbers: Integers
+    names: NDArray[Any]
+
+    @classmethod
+    def of(cls, column: NDArray[Any]) -> Names:
+        """Return a column of names as that."""
+        return cls(*numbered(column))
+
+    @classmethod
+    def of_texts(cls, column: Any) -> Names:
+        """Return a chunked arrow column of texts as that."""
+        import pyarrow.types as kinds
+
+        column = column.combine_chunks()
+        encoded = column if kinds.is_dictionary(column.type) else column.dictionary_encode()
+        return cls(encoded.indices.to_numpy(), np.array([*encoded.dictionary.to_pylist(), None], dtype=object)[:-1])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Names]) -> Names:
+        """Return the rows of several columns, one after the other; a name that several have is one name."""
+        if len(parts) == 1:
+            return parts[0]
+        starts = np.cumsum([0, *(len(part.names) for part in parts)])
+        same, names = numbered(np.concatenate([part.names for part in parts]))
+        numbers = [part.numbers + start for part, start in zip(parts, starts, strict=False)]
+        return cls(same[np.concatenate(numbers)], names)
+
+    def take(self, rows: Any) -> Names:
+        """Return these rows."""
+        return Names(self.numbers[rows], self.names)
+
+    def by_appearance(self) -> Names:
+        """Return the same with names in the order in which rows first have them, and no others."""
+        numbers, used = numbered(self.numbers)
+        return Names(numbers, self.names[used])
+
+    def values(self) -> NDArray[Any]:
+        """Return the name of each row."""
+        return self.names[self.numbers]
+
+
+@dataclass(frozen=True)
+class _Cases:
+    """The sets and the items of one dataset and task, the items in the order of their sets.
+
+    Columns are numbers, but for `set_names` and `names`.
+    """
+
+    sets: Mapping[str, NDArray[Any]]
+    set_names: Mapping[str, Names]
+    items: Mapping[str, NDArray[Any]]
+    names: Mapping[str, Names]
 
 
 def pack(run: Run, *, sentences: bool = True) -> str:
@@ -66,92 +133,86 @@ def pack(run: Run, *, sentences: bool = True) -> str:
     Without `sentences` the texts stay out: some datasets may be used, but not passed on.
     """
     parts = [_part_columns(part) for part in run.parts]
-    sets = pd.concat([cases.sets.assign(part=number) for number, cases in enumerate(parts)], ignore_index=True)
-    items = pd.concat([cases.items for cases in parts], ignore_index=True)
-    probs = np.concatenate([cases.probs[:, :-1].reshape(-1) for cases in parts])
-    raw = np.concatenate([np.exp(cases.logprobs).reshape(-1) for cases in parts])
+    sets, items = (_joined([getattr(cases, name) for cases in parts]) for name in ("sets", "items"))
+    set_names, names = (_joined_names([getattr(cases, name) for cases in parts]) for name in ("set_names", "names"))
+    numbers = np.repeat(np.arange(len(parts)), [len(cases.sets["size"]) for cases in parts])
     header: dict[str, Any] = {"parts": [str(part) for part in run.parts], "d_scale": D_SCALE, "fates": FATES}
     header["cloze"] = [bool((part.outcomes.sides != "").all()) for part in run.parts]
     columns: dict[str, NDArray[Any]] = {
-        "set_part": sets["part"].to_numpy(np.uint8),
-        "set_size": sets["size"].to_numpy(np.uint16),
-        "set_u": _small(column(sets, "u"), D_SCALE),
-        "set_us": _small(column(sets, "u_signed"), D_SCALE),
-        "set_fate": sets["fate"].to_numpy(np.uint8),
-        "k": items["k"].to_numpy(np.uint8),
+        "set_part": numbers.astype(np.uint8),
+        "set_size": sets["size"].astype(np.uint16),
+        "set_u": _small(sets["u"], D_SCALE),
+        "set_us": _small(sets["u_signed"], D_SCALE),
+        "set_fate": sets["fate"].astype(np.uint8),
+        "k": items["k"].astype(np.uint8),
         # All but the last, which is what remains of 1.
-        "probs": np.round(probs * D_SCALE).astype(np.uint16),
+        "probs": np.round(items["probs"] * D_SCALE).astype(np.uint16),
         # As the model says them, of the whole vocabulary.
-        "raw": np.round(np.minimum(raw, 1) * D_SCALE).astype(np.uint16),
-        "d": np.round(column(items, "d") * D_SCALE).astype(np.int16),
-        "correct": _small(column(items, "correct"), 1),
-        "settled": items["answerable"].to_numpy(np.uint8),
+        "raw": np.round(np.minimum(np.exp(items["logprobs"]), 1) * D_SCALE).astype(np.uint16),
+        "d": np.round(items["d"] * D_SCALE).astype(np.int16),
+        "correct": _small(items["correct"], 1),
+        "settled": items["answerable"].astype(np.uint8),
         "gold": np.where(items["gold"] < 0, 255, items["gold"]).astype(np.uint8),
     }
-    header["ways"] = ways(sets["variant"].unique())
-    named = {"type": sets["type"], "set_id": sets["id"], "variant": sets["variant"], "order": sets["order"]}
-    for name, values in named.items():
+    header["ways"] = ways(set_names["variant"].by_appearance().names)
+    for name, values in set_names.items():
         columns[name], header[name] = _coded(values)
     for name in ("pronoun", "names"):
-        columns[name], header[name] = _coded(items[name])
-    columns["text"], header["text"] = _texts(items["text"] if sentences else pd.Series([""] * len(items)))
-    if "desirability" not in items:  # D by another estimator says nothing of perplexity
-        columns["perplexity"] = _small(column(items, "perplexity"), D_SCALE / 2)
+        columns[name], header[name] = _coded(names[name])
+    nothing = Names(np.zeros(len(items["k"]), dtype=np.int64), np.array([""], dtype=object))
+    columns["text"], header["text"] = _texts(names["text"] if sentences else nothing)
+    if not any("desirability" in part.items for part in run.parts):  # D by another estimator says nothing of it
+        columns["perplexity"] = _small(items["perplexity"], D_SCALE / 2)
     header["groups"] = {}
-    for name in _filters(items, run.groups):
-        columns[f"group:{name}"], header["groups"][name] = _coded(items[name])
+    for name in run.groups:
+        if name not in ("type", "other") and 1 < len(names[f"group:{name}"].by_appearance().names) <= FEW_VALUES:
+            columns[f"group:{name}"], header["groups"][name] = _coded(names[f"group:{name}"])
     header["columns"] = [[name, values.dtype.name, len(values)] for name, values in columns.items()]
     return _packed(header, columns)
 
 
-@dataclass(frozen=True)
-class _Cases:
-    """The sets and the items of one dataset and task, the items in the order of their sets."""
+def _joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    sets: pd.DataFrame
-    items: pd.DataFrame
-    probs: Floats
-    logprobs: Floats
+
+def _joined_names(parts: Sequence[Mapping[str, Names]]) -> dict[str, Names]:
+    return {name: Names.joined([part[name] for part in parts]) for name in parts[0]}
 
 
 def _part_columns(part: Part) -> _Cases:
     asked, outcomes = _asked(part), part.outcomes
-    listed = (*("variant", "set_id", "cluster_id", "type", "correct", "answerable", "gold"), *part.run.groups)
-    desirability = main_estimator(part.items, "desirability")
-    named = dict.fromkeys([*listed, "flags", "perplexity", "desirability", desirability])
-    items = part.items[[name for name in named if name in part.items]].reset_index(drop=True)
-    keys = items["set_id"].astype(str) + "\0" + items["variant"].fillna("").astype(str)
-    numbers = pd.factorize(keys)[0]
-    slots, kinds = pd.factorize(asked["slots"])
-    pronouns = np.array([_pronoun(kind) for kind in np.asarray(kinds, dtype=object).tolist()], dtype=object)
-    items = items.assign(
-        k=outcomes.k,
-        # A cloze asks for the word itself: what it is in the sentence that is shown says nothing.
-        pronoun=np.where(outcomes.sides == "", pronouns[slots], ""),
-        text=asked["text"].array,
-        slots=asked["slots"].array,
-        names=_names(asked, items, outcomes),
-        d=column(items, desirability),
-    )
+    numbers = joint_numbers(cluster_numbers(outcomes.set_id), cluster_numbers(outcomes.variant))
     order = np.argsort(numbers, kind="stable")
-    items = items.take(order)
     sizes = np.bincount(numbers)
-    places = order[np.cumsum(sizes) - sizes]  # of the first item of each set
-    first, wanted = items.iloc[np.cumsum(sizes) - sizes], keys.iloc[places]
-    sets = pd.DataFrame({"size": sizes})
-    sets["type"] = first["type"].fillna("").to_numpy() if "type" in first else ""
-    sets["id"] = first["set_id"].astype(str).to_numpy()
-    sets["variant"] = first["variant"].fillna("").astype(str).to_numpy()
-    sets["order"] = _orders(part, first)
+    firsts = order[np.cumsum(sizes) - sizes]  # the first item of each set
     pairs = part.pairs
-    known = pairs["set_id"].astype(str) + "\0" + pairs["variant"].fillna("").astype(str)
-    for name in ("u", "u_signed"):
-        values = pd.Series(column(pairs, main_estimator(pairs, name)), index=known)
-        sets[name] = values[~values.index.duplicated()].reindex(wanted).to_numpy()
-    firsts, fates = members_and_fates(part)
-    fate = pd.Series(fates, index=keys.iloc[firsts])
-    sets["fate"] = fate[~fate.index.duplicated()].reindex(wanted).fillna(NO_FATE).to_numpy()
-    return _Cases(sets, items, outcomes.probs[order], outcomes.logprobs[order])
+    fates = np.full(len(sizes), NO_FATE)
+    places, known = members_and_fates(part)
+    fates[numbers[places][::-1]] = known[::-1]
+    values = np.stack([column(pairs, main_estimator(pairs, name)) for name in ("u", "u_signed")], axis=1)
+    u, u_signed = of_sets(part, values, firsts).T
+    sets = {"size": sizes, "u": u, "u_signed": u_signed, "fate": fates}
+    names = {
+        "type": Names.of(outcomes.group("type")[firsts]),
+        "set_id": Names.of(outcomes.set_id[firsts]),
+        "variant": Names.of(outcomes.variant[firsts]),
+        "order": Names.of(_orders(part, asked.slots, firsts)),
+    }
+    pronouns = np.array([_pronoun(kind) for kind in asked.slots.names.tolist()], dtype=object)
+    # A cloze asks for the word itself: what it is in the sentence that is shown says nothing.
+    pronoun = np.where(outcomes.sides == "", pronouns[asked.slots.numbers], "")
+    of_items = {
+        "pronoun": Names.of(pronoun),
+        "names": _names(asked, outcomes),
+        "text": asked.text,
+        **{f"group:{name}": Names.of(outcomes.group(name)) for name in part.run.groups},
+    }
+    items: dict[str, NDArray[Any]] = {name: column(part.items, name)[order] for name in ("correct", "perplexity")}
+    items["d"] = column(part.items, main_estimator(part.items, "desirability"))[order]
+    items |= {"answerable": outcomes.answerable[order], "gold": outcomes.gold[order]}
+    items |= {"k": np.full(len(order), outcomes.k), "logprobs": outcomes.logprobs[order].reshape(-1)}
+    items["probs"] = outcomes.probs[order, :-1].reshape(-1)
+    return _Cases(sets, names, items, {name: values.take(order) for name, values in of_items.items()})
 
 
 def _pronoun(slots: str) -> str:
@@ -160,89 +221,98 @@ def _pronoun(slots: str) -> str:
     return str(pronouns[0] if len(pronouns) == 1 else json.loads(slots).get("pronoun", ""))
 
 
-def _asked(part: Part) -> pd.DataFrame:
-    """Return text, slots and candidates (`people`, a line each) of the example of each item.
+@dataclass(frozen=True)
+class _Asked:
+    """The example of each item: its candidates (`people`, a line each), their number, and whether it is a pair."""
 
-    `named` is the number of candidates; `own` says that the example is a pair itself.
-    """
+    text: Names
+    slots: Names
+    people: Names
+    count: Integers
+    is_pair: Booleans
+
+
+def _asked(part: Part) -> _Asked:
+    """Return the example of each item of a part."""
     import pyarrow.compute as pc
 
-    table = part.run.table("examples.parquet").select(["dataset", "id", "text", "slots", "candidates", "pair"])
+    table = part.run.table("examples.parquet", ASKED)
     table = table.filter(pc.equal(table["dataset"], part.dataset))
-    table = table.append_column("people", pc.binary_join(table["candidates"], "\n"))
-    table = table.append_column("named", pc.list_value_length(table["candidates"]))
-    table = table.append_column("own", pc.is_valid(table["pair"])).drop_columns(["dataset", "candidates", "pair"])
-    asked: pd.DataFrame = table.to_pandas()
+    rows, candidates = _rows(part, table["id"].cast("string").to_pandas().array), table["candidates"]
+    texts = (table["text"], table["slots"], pc.binary_join(candidates, "\n"))
+    text, slots, people = (Names.of_texts(column).take(rows) for column in texts)
+    count, is_pair = pc.list_value_length(candidates).to_numpy(), pc.is_valid(table["pair"]).to_numpy()
+    return _Asked(text, slots, people, count[rows], is_pair[rows])
+
+
+def _rows(part: Part, ids: Any) -> Any:
+    """Return the row of each item's example, of whose ids these are."""
     wanted = part.items["example_id"].array
-    if len(asked) == len(wanted) and bool((asked["id"].array == wanted).all()):
-        return asked  # each was asked once, in their order
-    asked = asked.drop_duplicates("id")
-    rows = pd.Index(asked["id"]).get_indexer(pd.Index(wanted))
+    if len(ids) == len(wanted) and bool((ids == wanted).all()):
+        return slice(None)  # each was asked once, in their order
+    known = pd.Index(ids)
+    firsts = np.flatnonzero(~known.duplicated())
+    rows = known[firsts].get_indexer(pd.Index(wanted))
     if (rows < 0).any():
         place = part.run.path / "outcomes.parquet"
         raise RunError(
             f"{place} is damaged (example_id: {int((rows < 0).sum()):,} answers are to no example of the run)"
         )
-    chosen: pd.DataFrame = asked.take(rows)
-    return chosen.reset_index(drop=True)
+    return firsts[rows]
 
 
-def _orders(part: Part, firsts: pd.DataFrame) -> list[str]:
-    """Return the options of every set by number, as they were shown, "" where none were."""
-    asked = part.run.manifest.tasks.get(part.task, {})
-    if not (asked.get("options") or asked.get("seeds")):
-        return [""] * len(firsts)
-    variants = firsts["variant"].fillna("").astype(str)
-    rows = zip(firsts["cluster_id"].astype(str), variants, firsts["k"], firsts["slots"], strict=True)
-    orders = [asked_order(cluster, variant, int(k), json.loads(slots)) for cluster, variant, k, slots in rows]
-    return [" ".join(map(str, order)) for order in orders]
+def _orders(part: Part, slots: Names, firsts: Integers) -> NDArray[Any]:
+    """Return the options of these items by number, as they were shown, "" where none were."""
+    asked, outcomes = part.run.manifest.tasks.get(part.task, {}), part.outcomes
+    orders = np.full(len(firsts), "", dtype=object)
+    if asked.get("options") or asked.get("seeds"):
+        rows = zip(outcomes.cluster_id[firsts], outcomes.variant[firsts], slots.take(firsts).values(), strict=True)
+        for place, (cluster, variant, text) in enumerate(rows):
+            order = asked_order(str(cluster), str(variant), outcomes.k, json.loads(text))
+            orders[place] = " ".join(map(str, order))
+    return orders
 
 
-def _names(asked: pd.DataFrame, items: pd.DataFrame, outcomes: Outcomes) -> NDArray[Any]:
+def _names(asked: _Asked, outcomes: Outcomes) -> Names:
     """Return each item's candidates as one text, a line each; after an empty line the task's further options.
 
     A sentence that was made into a pair to be asked has the words of the pair, not its people.
     """
-    flags = items["flags"].fillna("").to_numpy(dtype=object)
-    facts = [asked[name].to_numpy() for name in ("people", "named", "own")]
-    facts += [flags, outcomes.sides, outcomes.group("form")]
+    people, form = asked.people, outcomes.group("form")
+    facts = (people.numbers, asked.count, asked.is_pair, outcomes.flags, outcomes.sides, form)
     numbers = joint_numbers(*map(cluster_numbers, facts))
-    firsts = np.unique(numbers, return_index=True)[1]
     names = []
-    for people, count, is_own, marks, sides, form in zip(*(fact[firsts] for fact in facts), strict=True):
-        if sides and not is_own:
-            words = side_words(str(sides), str(form))
-            people, count = "\n".join(words), len(words)
-        further = further_options(str(marks), outcomes.k - int(count))
-        names.append(f"{people}\n\n" + "\n".join(further))
-    return np.array(names, dtype=object)[numbers]
+    for row in np.unique(numbers, return_index=True)[1]:
+        shown, count, sides = people.names[people.numbers[row]], int(asked.count[row]), str(outcomes.sides[row])
+        if sides and not asked.is_pair[row]:
+            words = side_words(sides, str(form[row]))
+            shown, count = "\n".join(words), len(words)
+        further = further_options(str(outcomes.flags[row]), outcomes.k - count)
+        names.append(f"{shown}\n\n" + "\n".join(further))
+    return Names.of(np.array(names, dtype=object)).take(numbers)
 
 
-def _filters(items: pd.DataFrame, groups: list[str]) -> list[str]:
-    named = [name for name in groups if name not in ("type", "other") and name in items]
-    return [name for name in named if 1 < items[name].fillna("").nunique() <= FEW_VALUES]
-
-
-def _coded(values: pd.Series) -> tuple[NDArray[Any], list[str]]:
+def _coded(column: Names) -> tuple[NDArray[Any], list[str]]:
     """Return the values as numbers of a list of names, in as few bytes as that takes."""
-    codes, names = pd.factorize(values.fillna("").astype(str))
-    size = np.uint8 if len(names) < 2**8 else np.uint16 if len(names) < 2**16 else np.uint32
-    return codes.astype(size), np.asarray(names, dtype=object).tolist()
+    column = column.by_appearance()
+    count = len(column.names)
+    size = np.uint8 if count < 2**8 else np.uint16 if count < 2**16 else np.uint32
+    return column.numbers.astype(size), column.names.tolist()
 
 
-def _texts(values: pd.Series) -> tuple[NDArray[Any], list[str]]:
+def _texts(column: Names) -> tuple[NDArray[Any], list[str]]:
     """Return the texts each once, sorted from their ends, and each item's as the step from the one before.
 
     Sentences that differ in a word or two are then neighbours, where the compression can see it: it looks
     back 32 kB, and a full-size run of a few hundred variants a sentence is a fifth as large.
     """
-    codes, texts = pd.factorize(values.fillna("").astype(str))
-    names = np.asarray(texts, dtype=object).tolist()
+    column = column.by_appearance()
+    names = column.names.tolist()
     turned = [name[::-1] for name in names]
     order = np.array(sorted(range(len(names)), key=turned.__getitem__), dtype=np.int64)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    return np.diff(place[codes], prepend=0).astype(np.int32), [names[number] for number in order]
+    return np.diff(place[column.numbers], prepend=0).astype(np.int32), [names[number] for number in order]
 
 
 def _small(values: Floats, scale: float) -> NDArray[np.uint16]:
@@ -254,6 +324,24 @@ def _packed(header: dict[str, Any], columns: dict[str, NDArray[Any]]) -> str:
     head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     # Little-endian whatever the machine: that is what a browser's typed arrays are, too.
     body = [np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes() for values in columns.values()]
-    # No time stamp inside: the same run gives the same page, byte for byte.
-    packed = gzip.compress(b"".join([struct.pack("<I", len(head)), head, *body]), compresslevel=6, mtime=0)
-    return base64.b64encode(packed).decode("ascii")
+    return base64.b64encode(_gzipped(b"".join([struct.pack("<I", len(head)), head, *body]))).decode("ascii")
+
+
+def _gzipped(content: bytes) -> bytes:
+    """Return the content as one gzip stream, compressed in blocks on all cores; it does not depend on their number.
+
+    There is no time stamp inside: the same run gives the same page, byte for byte.
+    """
+
+    def compressed(start: int) -> bytes:
+        end = start + BLOCK
+        # What a block begins with is often what the one before it ends with.
+        packer = zlib.compressobj(
+            LEVEL, wbits=-zlib.MAX_WBITS, zdict=content[max(0, start - 2**zlib.MAX_WBITS) : start]
+        )
+        flush = zlib.Z_SYNC_FLUSH if end < len(content) else zlib.Z_FINISH
+        return packer.compress(content[start:end]) + packer.flush(flush)
+
+    with ThreadPoolExecutor(cores.wanted()) as threads:
+        blocks = list(threads.map(compressed, range(0, len(content), BLOCK)))
+    return b"".join([GZIP_HEAD, *blocks, struct.pack("<II", zlib.crc32(content), len(content) % 2**32)])

@@ -14,7 +14,7 @@ from ..runs.run import Part, column, main_estimator
 from ..verdict.identities import Change, strongest_change
 from ..verdict.subgroups import NONE, subgroups
 from ..verdict.summary import part_summary
-from .flips import FATE_WORDS, FATES, members_and_fates
+from .flips import FATE_WORDS, FATES, members_and_fates, of_sets
 
 ALIKE = 0.9995
 """A U from here on is written 1.000."""
@@ -34,16 +34,12 @@ def examples(part: Part) -> Iterator[Finding]:
 def set_table(part: Part) -> pd.DataFrame:
     """Return the counterfactual sets: `set_id`, `variant`, `type`, `fate`, and `u`, signed where no answer is right."""
     firsts, fates = members_and_fates(part)
-    rows = part.items.iloc[firsts]
-    table = pd.DataFrame({"set_id": rows["set_id"].astype(str), "variant": rows["variant"].fillna("").astype(str)})
-    table["type"] = rows["type"].fillna("") if "type" in rows else ""
-    table["fate"] = [FATES[number] for number in fates]
-    pairs = part.pairs
+    outcomes, pairs = part.outcomes, part.pairs
     signed, plain = (column(pairs, main_estimator(pairs, name)) for name in ("u_signed", "u"))
-    keys = pairs["set_id"].astype(str) + "\0" + pairs["variant"].fillna("").astype(str)
-    values = pd.Series(np.where(np.isnan(signed), plain, signed), index=keys)
-    values = values[~values.index.duplicated()]
-    table["u"] = values.reindex(table["set_id"] + "\0" + table["variant"]).to_numpy()
+    texts = {"set_id": outcomes.set_id, "variant": outcomes.variant, "type": outcomes.group("type")}
+    table = pd.DataFrame({name: column[firsts] for name, column in texts.items()})
+    table["fate"] = np.array(FATES, dtype=object)[fates]
+    table["u"] = of_sets(part, np.where(np.isnan(signed), plain, signed), firsts)
     return table.dropna(subset="u")
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ..measuring.items import Items
-from ..records import Integers
+from ..records import Floats, Integers
 from ..records.showing import Axis, Bar, Chart, Column, Dot, Key, Panel, Row, Square, Table, case_link, cases_link
 from ..runs.measurements import kind_title
 from ..runs.run import Part
+from ..stats.bootstrap import cluster_numbers, joint_numbers, numbered
 from ..verdict.words import ways, words_of
 
 FATES = ("same", "toward", "against", "neither")
@@ -66,33 +69,42 @@ def members_and_fates(part: Part) -> tuple[Integers, Integers]:
     return items.members[:, 0], np.where(flips["flipped"] == 0, 0, fates)
 
 
+def of_sets(part: Part, values: Floats, rows: Integers) -> Floats:
+    """Return the values of the set of each of these items, NaN without one; `values` are by row of the part's pairs."""
+    pairs, outcomes = part.pairs, part.outcomes
+    sets = np.concatenate([pairs["set_id"].to_numpy(object), outcomes.set_id[rows]])
+    variants = np.concatenate([pairs["variant"].to_numpy(object), outcomes.variant[rows]])
+    numbers = joint_numbers(cluster_numbers(sets), cluster_numbers(variants))
+    known, wanted = numbers[: len(pairs)], numbers[len(pairs) :]
+    by_number = np.full((len(numbers), *values.shape[1:]), np.nan)
+    by_number[known[::-1]] = values[::-1]  # of equal ones the first counts
+    return by_number[wanted]
+
+
 def set_fates(part: Part) -> Iterator[SetFates]:
     """Yield the fates of a dataset and task by type, ambiguous sets first; nothing without sets."""
     firsts, fates = members_and_fates(part)
-    rows = part.items.iloc[firsts]
+    outcomes, types = part.outcomes, part.outcomes.group("type")[firsts]
     kinds = [kind for kind in reversed(part.kinds) if kind in KNOWN] + [k for k in part.kinds if k not in KNOWN]
     for kind in kinds:
-        inside = (rows["type"] == kind).to_numpy() if kind else np.ones(len(rows), dtype=bool)
-        if inside.any():
-            members = rows[inside]
-            table = pd.DataFrame({"set": members["set_id"].astype(str).to_numpy(), "fate": fates[inside]})
-            # A set that was asked in several ways is one set: what most of them gave is its fate.
-            counted = table.groupby(["set", "fate"], sort=False).size().reset_index(name="times")
-            counted = counted.sort_values(["times", "fate"], kind="stable").drop_duplicates("set", keep="last")
-            final = counted.set_index("set")["fate"].reindex(list(dict.fromkeys(table["set"])))
-            count = len(table) // len(final)
-            asked = f"{count} {ways(members['variant'].fillna('').unique())}" if count > 1 else ""
-            yield _counted(part, kind, final, asked)
+        inside = np.flatnonzero(types == kind) if kind else np.arange(len(firsts))
+        if len(inside):
+            numbers, names = numbered(outcomes.set_id[firsts[inside]])
+            # A set that was asked in several ways is one set: what most of them gave is its fate, or the last of these.
+            times = np.bincount(numbers * len(FATES) + fates[inside], minlength=len(names) * len(FATES))
+            final = len(FATES) - 1 - times.reshape(-1, len(FATES))[:, ::-1].argmax(axis=1)
+            count = len(inside) // len(names)
+            asked = f"{count} {ways(pd.unique(outcomes.variant[firsts[inside]]))}" if count > 1 else ""
+            yield _counted(part, kind, names, final, asked)
 
 
 KNOWN = ("type2", "type1")
 
 
-def _counted(part: Part, kind: str, final: pd.Series, asked: str) -> SetFates:
-    numbers = final.to_numpy(dtype=np.int64)
-    counts = {name: int((numbers == number).sum()) for number, name in enumerate(FATES)}
-    chosen = np.unique(np.linspace(0, len(final) - 1, min(SHOWN, len(final))).round().astype(int))
-    shown = sorted(((str(final.index[at]), int(numbers[at])) for at in chosen), key=lambda pair: _PLACES[pair[1]])
+def _counted(part: Part, kind: str, names: NDArray[Any], fates: Integers, asked: str) -> SetFates:
+    counts = {name: int((fates == number).sum()) for number, name in enumerate(FATES)}
+    chosen = np.unique(np.linspace(0, len(fates) - 1, min(SHOWN, len(fates))).round().astype(int))
+    shown = sorted(((str(names[at]), int(fates[at])) for at in chosen), key=lambda pair: _PLACES[pair[1]])
     return SetFates(part, kind, counts, [(name, FATES[number]) for name, number in shown], asked)
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from ..measuring.task_pairs import TaskDifference, task_differences
 from ..metrics import METRICS
-from ..records import OPEN_ANSWER, Context, Message
+from ..records import MEANINGS, OPEN_ANSWER, Context, Message
 from ..records.prompts import SECOND_READING
 from ..records.showing import Cell, Column, Finding, Row, Section, Table
 from ..records.thinking import has_thought
@@ -19,7 +19,6 @@ from ..scoring.text_store import read_texts
 from ..stats.paired import Trial, is_detected
 from ..tasks.chat import without_system
 from ..tasks.open_answer import asked_text, open_questions
-from ..tasks.reading import MEANINGS, meaning_of
 from ..verdict.words import adjective
 
 SHOWN = (
@@ -227,6 +226,8 @@ def read_answers(part: Part) -> Mapping[str, Sequence[tuple[str, str]]]:
 
     A candidate that was named is "one of the candidates".
     """
+    from ..tasks.reading import meaning_of  # its rules take 0.1 s to compile, and only open answers need them
+
     run = part.run
     asked = set(part.items["example_id"])
     rows = run.examples[(run.examples["dataset"] == part.dataset) & run.examples["id"].isin(asked)]

@@ -22,7 +22,7 @@ from ..records.limits import BOUNDED, SAMPLED
 from ..records.prompts import NESTED
 from ..records.showing import Finding, State
 from ..runs.run import Part, Run
-from ..stats.bootstrap import cluster_numbers, joint_numbers
+from ..stats.bootstrap import cluster_numbers, joint_numbers, of_names
 from .control import control
 from .findings import good_differences, is_shown, rule_of
 from .settled import stopping
@@ -227,8 +227,8 @@ def _leanings(part: Part) -> Iterator[Measurement]:
 
 
 def _joins(part: Part) -> Iterator[Finding]:
-    flags = part.items["flags"].fillna("").astype(str)
-    split = int(flags.str.contains("split-join").sum())
+    flags = part.outcomes.flags
+    split = int(of_names(lambda text: "split-join" in text, flags, bool).sum())
     if split:
         text = (
             f"In {split:,} of {len(flags):,} prompts ({split / len(flags):.1%}) a candidate would have merged with the"
@@ -240,12 +240,11 @@ def _joins(part: Part) -> Iterator[Finding]:
 
 
 def _flags(part: Part) -> Iterator[Finding]:
-    flags = part.items["flags"].fillna("").astype(str)
+    flags = part.outcomes.flags
     expected = {"", "split-join", NESTED, *EXPECTED_FLAGS}
     if part.outcomes.limits is not None:
         expected |= {BOUNDED, SAMPLED}  # they have a check of their own
-    counts = flags.value_counts()
-    others = sum(int(count) for text, count in counts.items() if set(str(text).split(",")) - expected)
+    others = int(of_names(lambda text: bool(set(text.split(",")) - expected), flags, bool).sum())
     if others:
         text = (
             f"{others:,} of {len(flags):,} prompts were scored in another way than the rest; their flags are in"

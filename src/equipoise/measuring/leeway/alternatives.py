@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import bdtr, chdtrc
 
 from ...records import ABSENT, Booleans, Floats, Integers, Limits, Outcomes
 from ...records.limits import NO_CLASS, PSEUDOCOUNT
+from ...stats.distributions import bdtr, chdtrc
 
 SMALLEST = 1e-12
 """The probability that stands for a lower limit of 0, whose logarithm has no value."""

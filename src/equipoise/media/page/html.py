@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -62,18 +62,22 @@ def page(
     *,
     scripts: Sequence[str] = ("page.js",),
     cases: Callable[[], str] | None = None,
-    at_once: bool = False,
+    shared: Callable[[], object] | None = None,
     left_out: str = "",
 ) -> str:
     """Return a whole page; the browser is told to run these scripts and no others, and to fetch nothing.
 
-    `cases` packs the cases of a run. With `at_once` they and the sections are made on all cores. `left_out` is printed
-    on paper only: what is not there, and where it is.
+    `cases` packs the cases of a run. `shared` computes what the sections share: with it they and the cases are made on
+    all cores. `left_out` is printed on paper only: what is not there, and where it is.
     """
     _macros()  # read before the work is shared out, once for all cores
-    # The cases come first: they take longest.
-    makers: list[Callable[[], Any]] = [cases or str, *(partial(_drawn, section) for section in sections)]
-    packed, *made = cores.shared_out(_made, makers) if at_once else map(_made, makers)
+    sections, cases = list(sections), cases or str
+    if shared is None:
+        packed, made = cases(), list(map(_drawn, sections))
+    else:
+        with cores.aside(cases) as packing:  # it takes longest
+            shared()
+            made, packed = cores.shared_out(_drawn, sections), packing()
     drawn = [section for section in made if section is not None]
     code = code_of((*scripts, *(SORTING if any(section.is_sortable for section in drawn) else ())))
     return (
@@ -95,10 +99,6 @@ def page(
             version=__version__,
         )
     )
-
-
-def _made(maker: Callable[[], Any]) -> Any:
-    return maker()
 
 
 def _drawn(made: Section | Maker) -> Drawn | None:
