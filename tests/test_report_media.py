@@ -53,9 +53,10 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(report, "COMPARED", (*TOPICS, *TOPICS))
     monkeypatch.setattr(report.background, "facts", lambda run: ["facts"])
     monkeypatch.setattr(report.standings, "facts", lambda comparison: ["standing"])
-    monkeypatch.setattr(report, "pack", lambda run, *, sentences: f"cases {sentences}")
-    monkeypatch.setattr(report, "are_many", lambda run: "are many")
-    return SimpleNamespace(name="model", names=["x", "y"], parts=[])
+    monkeypatch.setattr(report, "packers", lambda run, *, sentences: f"cases {sentences}")
+    monkeypatch.setattr(report, "are_many", lambda run: run.many)
+    monkeypatch.setattr(report, "summary", lambda run: f"summary of {run.name}")
+    return SimpleNamespace(name="model", names=["x", "y"], parts=[], many=False)
 
 
 def names(sections: list[Section]) -> list[str]:
@@ -69,8 +70,11 @@ def test_pages_of_runs_and_comparisons(run: Any, told: list[Any], monkeypatch: p
         assert (kind, head) == ("page", ("model", "Audit of", ["facts"]))
         made = [one() for one in shown]
         assert made[1] is None and names([*made[:1], *made[2:]]) == ["a", "b", *(["texts"] if sentences else [])]
-        assert rest.pop("cases")() == f"cases {sentences}"
-        assert rest == {"scripts": report.RUN_SCRIPTS, "at_once": "are many", "left_out": report.LEFT_OUT}
+        cases = f"cases {sentences}"
+        assert rest == {"scripts": report.RUN_SCRIPTS, "cases": cases, "shared": None, "left_out": report.LEFT_OUT}
+    run.many = True
+    report.run_page(run)
+    assert told.pop()[3]["shared"]() == "summary of model", "which the sections of a large page share"
     monkeypatch.setattr(report.standings, "beside_published", lambda comparison, published: published or None)
     monkeypatch.setattr(report, "differing", lambda comparison: section("differing"))
     report.comparison_page(run)

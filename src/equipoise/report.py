@@ -41,7 +41,7 @@ from .topics import (
     settled,
     training,
 )
-from .topics.cases import are_many, case_section, pack
+from .topics.cases import are_many, case_section, packers
 from .topics.comparison import differences, seen, standings
 from .topics.comparison.cases import differing
 from .topics.leaderboard.boards import read_submissions, run_folders, write_measurements
@@ -157,8 +157,7 @@ def run_page(run: Run, *, sentences: bool = True) -> str:
 
     shown = [partial(topic, run) for topic in page_topics() if sentences or topic not in WITH_TEXTS]
     head = Head(run.name, "Audit of", background.facts(run))
-    cases = partial(pack, run, sentences=sentences)
-    shared = partial(summary, run) if are_many(run) else None
+    cases, shared = packers(run, sentences=sentences), partial(summary, run) if are_many(run) else None
     return page(head, shown, scripts=RUN_SCRIPTS, cases=cases, shared=shared, left_out=LEFT_OUT)
 
 

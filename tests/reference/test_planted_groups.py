@@ -21,8 +21,7 @@ from equipoise.measuring.part import measure_part
 from equipoise.metrics import METRICS
 from equipoise.records import Context, Example, Measurement, Outcomes, Prompt, RunKey, Sampling, Score
 from equipoise.tasks import TaskOptions, open_task
-from equipoise.tasks.open_answer import meaning_of
-from equipoise.tasks.outcomes import MEANINGS
+from equipoise.tasks.reading import MEANINGS, meaning_of
 
 STRENGTHS = {"he": 3.0, "she": 2.5, "they": 2.0, "xe": 1.0, "ze": 0.8, "ey": 0.6, "fae": 0.4}
 MOODS = {"Christian": 3.0, "Muslim": 1.0, "Jewish": 2.0, "Hindu": 1.5, "young": 0.5, "old": 2.5}

@@ -52,5 +52,3 @@ def test_a_table_that_cannot_be_used_is_named(folder: RunFolder) -> None:
     }.items():
         with pytest.raises(RunError, match=rf"{name} is damaged \("):
             use()
-    with pytest.raises(RunError, match=r"examples\.parquet is damaged \("):
-        folder.group_names(table)

@@ -263,7 +263,10 @@ def test_texts_that_are_handed_on_are_not_read(planted_run: Path) -> None:
 )
 def test_pronouns_are_there_where_every_example_of_the_dataset_names_one(slots: list[str], has: bool) -> None:
     table = pa.table({"dataset": ["d", "d", "other"], "slots": slots})
-    run: Any = SimpleNamespace(table=lambda name: table)
+    run: Any = SimpleNamespace(table=lambda name, columns: table.select(columns))
+    assert Part(run, "d", "t").has_pronouns is has
+    encoded = [pa.chunked_array([column.chunk(0).dictionary_encode()]) for column in table.columns]
+    table = pa.table(encoded, names=table.column_names)
     assert Part(run, "d", "t").has_pronouns is has
 
 
@@ -290,3 +293,57 @@ def test_measurements_are_those_of_one_dataset_and_one_task(planted_run: Path) -
     for run in (read, Run(planted_run, held=Held({}, {}, made))):
         for one, key in zip(made, keys, strict=True):
             assert list(run.measured(*key)) == [one]
+
+
+def test_the_example_of_each_item_is_found_whatever_their_order(planted_run: Path) -> None:
+    run = Run(planted_run)
+    (part,), table = run.parts, run.table("examples.parquet")
+    examples = run.examples.set_index("id")["text"]
+
+    def asked(rows: Any, items: Any) -> list[str]:
+        fake: Any = SimpleNamespace(path=Path("mine"), table=lambda name, columns: table.take(rows).select(columns))
+        some = Part(fake, part.dataset, part.task)
+        some.__dict__["outcomes"] = part.outcomes.take(items)
+        found, places = some.asked("text")
+        assert found.column_names == ["dataset", "id", "text"]
+        return [found["text"][place].as_py() for place in places.tolist()]
+
+    every, n = np.arange(len(table)), len(part.outcomes)
+    for rows, items in ((every, np.arange(n)), (every[::-1], np.arange(n)), (every, np.array([3, 0, 3, 5]))):
+        assert asked(rows, items) == examples.loc[part.outcomes.example_id[items]].tolist()
+    twice = np.concatenate([every[:4], every])
+    assert asked(twice, np.arange(n)) == examples.loc[part.outcomes.example_id].tolist()
+    used = list(dict.fromkeys(part.outcomes.example_id.tolist()))[:2]
+    left = np.flatnonzero(~table["id"].to_pandas().isin(used).to_numpy())
+    missing = int(np.isin(part.outcomes.example_id, used).sum())
+    with pytest.raises(RunError) as refused:
+        asked(left, np.arange(n))
+    place = Path("mine") / "outcomes.parquet"
+    assert str(refused.value) == f"{place} is damaged (example_id: {missing} answers are to no example of the run)"
+
+
+def test_columns_are_read_by_themselves_and_tables_that_are_let_go_again(planted_run: Path) -> None:
+    run = Run(planted_run)
+    some = run.table("examples.parquet", ("id", "text"))
+    assert some.column_names == ["id", "text"] and run.table("examples.parquet", ("id", "text")) is some
+    whole = run.table("examples.parquet")
+    assert whole.num_columns > 5 and run.table("examples.parquet") is whole
+    assert run.table("examples.parquet", ("text",)).column("text").equals(some["text"])
+    outcomes = run.table("outcomes.parquet")
+    run.let_go("examples.parquet", "pairs.parquet")
+    assert run.table("outcomes.parquet") is outcomes
+    again = run.table("examples.parquet")
+    assert again is not whole and again.equals(whole)
+
+
+def test_groups_of_items_are_categories_and_ids_are_texts(planted_run: Path) -> None:
+    run = Run(planted_run)
+    whole, items = run.outcomes, run.items
+    lists = [name for name in whole if isinstance(whole[name].iloc[0], np.ndarray)]
+    assert {"probs", "logprobs"} <= set(lists) and list(items) == [name for name in whole if name not in lists]
+    for name in items:
+        is_text = isinstance(whole[name].dtype, pd.StringDtype)
+        is_id = name in ("example_id", "set_id", "cluster_id")
+        assert isinstance(items[name].dtype, pd.CategoricalDtype) == (is_text and not is_id)
+        assert items[name].astype(object).equals(whole[name].astype(object))
+    assert run.groups == list(run.parts[0].outcomes.groups)

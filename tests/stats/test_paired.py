@@ -290,8 +290,12 @@ def test_rows_of_both_models_have_shares_where_both_have(first: bool, second: bo
         )
         for at, has in enumerate((first, second))
     ]
-    mixed = paired._mixed(*sides, 5, 2)
-    assert mixed.arrays[0].tolist() == [1.0, 2.0, 2.0, 3.0] and mixed.clusters.tolist() == [10, 11, 15, 16]
+    mixed = paired._mixed(*sides, 5)
+    assert mixed.arrays[0].tolist() == [1.0, 2.0, 2.0, 3.0] and mixed.clusters.tolist() == [0, 1, 5, 6]
+    halves = paired._exchangeable(Contest([sides[0]], [sides[1]], n=2), 5)
+    (one,), (other,) = halves.first, halves.second
+    assert one.arrays[0].tolist() == other.arrays[0].tolist() == mixed.arrays[0].tolist() and halves.n == 2
+    assert one.clusters.tolist() == [0, 1, 5, 6] and other.clusters.tolist() == [10, 11, 15, 16]
     assert (mixed.shares is None) != (first and second)
     if first and second:
         assert mixed.shares is not None and mixed.shares.tolist() == [3.0, 4.0, 4.0, 5.0]

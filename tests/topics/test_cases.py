@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import struct
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,28 +17,32 @@ import pandas as pd
 import pytest
 from kept_texts import assert_kept
 
-from equipoise.records import RunError
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.tasks.multiple_choice import option_order
 from equipoise.topics import cases
-from equipoise.topics.cases import case_section, pack
+from equipoise.topics.cases import case_section, packers
 from equipoise.topics.flips import set_fates
+from equipoise.topics.names import Names
 
 
 def test_what_is_described_is_as_it_was_kept(planted_run: Path) -> None:
     assert_kept("topics/cases", case_section(Run(planted_run)))
 
 
-def unpacked(packed: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def unpacked(run: Run, *, sentences: bool = True) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the header and the columns of packed cases, as the page's script reads them."""
-    content = gzip.decompress(base64.b64decode(packed))
-    (size,) = struct.unpack("<I", content[:4])
-    header, at, columns = json.loads(content[4 : 4 + size]), 4 + size, {}
-    for name, kind, count in header["columns"]:
-        values = np.frombuffer(content, np.dtype(kind).newbyteorder("<"), count, at)
-        columns[name], at = values, at + values.nbytes
-    assert at == len(content)
+    header: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
+    for pack in packers(run, sentences=sentences):
+        content = gzip.decompress(base64.b64decode(pack()))
+        (size,) = struct.unpack("<I", content[:4])
+        head, at = json.loads(content[4 : 4 + size]), 4 + size
+        for name, kind, count in head.pop("columns"):
+            values = np.frombuffer(content, np.dtype(kind).newbyteorder("<"), count, at)
+            columns[name], at = values, at + values.nbytes
+        assert at == len(content) and not header.keys() & head.keys()
+        header |= head
     return header, columns
 
 
@@ -49,8 +54,8 @@ def ordered(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_every_case_is_packed_with_the_numbers_of_the_run(planted_run: Path, ordered: Run) -> None:
     for run in (Run(planted_run), ordered):
-        (part,), (header, columns) = run.parts, unpacked(pack(run))
-        keys = part.items["set_id"] + "\0" + part.items["variant"].fillna("")
+        (part,), (header, columns) = run.parts, unpacked(run)
+        keys = part.items["set_id"] + "\0" + part.items["variant"].astype(str)
         sets = list(dict.fromkeys(keys))
         items = pd.concat([part.items[keys == key] for key in sets])
         examples = run.examples.set_index("id").loc[items["example_id"]]
@@ -88,7 +93,7 @@ def test_packed_cases_are_as_they_were_kept(
     runs = {"planted": Run(planted_run), "orders": ordered, "cloze": Run(cloze_runs[0]), "worded": Run(worded_runs[0])}
     kept = {}
     for name, run in runs.items():
-        header, columns = unpacked(pack(run))
+        header, columns = unpacked(run)
         short = {key: value[:12] if isinstance(value, list) else value for key, value in header.items()}
         sums = {}
         for key, packed in columns.items():
@@ -100,13 +105,13 @@ def test_packed_cases_are_as_they_were_kept(
 
 
 def test_without_sentences_no_text_is_packed(planted_run: Path) -> None:
-    header, columns = unpacked(pack(Run(planted_run), sentences=False))
+    header, columns = unpacked(Run(planted_run), sentences=False)
     assert header["text"] == [""] and not columns["text"].any() and len(columns["text"]) == len(columns["k"])
 
 
 @pytest.mark.parametrize(("count", "kind"), [(255, "uint8"), (256, "uint16"), (65535, "uint16"), (65536, "uint32")])
 def test_names_are_numbered_in_as_few_bytes_as_that_takes(count: int, kind: str) -> None:
-    codes, names = cases._coded(pd.Series([f"{at}" for at in range(count)]))
+    codes, names = cases._coded(Names.of(np.array([f"{at}" for at in range(count)], dtype=object)))
     assert codes.dtype.name == kind and len(names) == count and codes[-1] == count - 1
 
 
@@ -116,9 +121,11 @@ def test_numbers_are_small_and_what_is_not_known_has_its_own() -> None:
 
 
 def test_a_group_with_few_values_is_a_filter() -> None:
-    items = pd.DataFrame({f"g{count}": [f"{at % count}" for at in range(61)] for count in (1, 2, 60, 61)})
-    items = items.assign(type="a", other="b")
-    assert cases._filters(items, [*items.columns, "missing"]) == ["g2", "g60"]
+    numbers = {count: np.arange(61) % count for count in (1, 2, 60, 61)}
+    columns = {count: Names.of(column.astype(str).astype(object)) for count, column in numbers.items()}
+    assert [count for count, column in columns.items() if cases._is_filter("g", column)] == [2, 60]
+    assert not any(cases._is_filter(name, columns[2]) for name in ("type", "other"))
+    assert not cases._is_filter("g", columns[2].take(np.zeros(9, dtype=np.int64))), "names that no row has do not count"
 
 
 @pytest.mark.parametrize(
@@ -136,45 +143,36 @@ def test_the_pronoun_of_an_example_is_read_from_its_slots(slots: str, pronoun: s
 
 
 @pytest.mark.parametrize(("items", "many"), [((49_999,), False), ((50_000,), True), ((25_000, 25_000), True)])
-def test_many_items_are_shown_by_several_cores(items: tuple[int, ...], many: bool) -> None:
-    tables: list[str] = []
-    parts = [SimpleNamespace(items=range(count), outcomes=(), pairs=(), measured=()) for count in items]
-    run: Any = SimpleNamespace(parts=parts, table=tables.append)
+def test_many_items_are_shown_by_several_cores(
+    items: tuple[int, ...], many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone: list[str] = []
+    monkeypatch.setattr(cases, "items_of", lambda part: SimpleNamespace(members=gone.append("members")))
+    parts = [SimpleNamespace(items=range(count), outcomes=(), pairs=()) for count in items]
+    run: Any = SimpleNamespace(parts=parts, groups=(), let_go=lambda *names: gone.extend(names))
     assert cases.are_many(run) is many
-    assert tables == (["examples.parquet"] if many else []), "what all need is read once, before"
+    kept = [*["members"] * len(items), "outcomes.parquet", "pairs.parquet"]
+    assert gone == (kept if many else []), "what all need is made once, before, and what it is made of is let go"
 
 
 def test_perplexity_is_packed_where_desirability_is_by_another_estimator(planted_run: Path, tmp_path: Path) -> None:
     run = audit("planted:noise=1", limit=6, resamples=5, by=[], estimators=["margin"], out=tmp_path, progress=False)
     part = run.parts[0]
     assert "desirability" not in part.items
-    header, columns = unpacked(pack(run))
+    header, columns = unpacked(run)
     whole = np.concatenate([np.asarray(part.items["perplexity"]) for part in run.parts])
     known = columns["perplexity"] / (header["d_scale"] / 2)
     assert sorted(known) == pytest.approx(sorted(whole), abs=2e-4) and len(set(known)) > 3
-    assert "perplexity" not in unpacked(pack(Run(planted_run)))[1], "there D says it"
+    assert "perplexity" not in unpacked(Run(planted_run))[1], "there D says it"
 
 
-def test_answers_to_no_example_of_the_run_are_counted(planted_run: Path) -> None:
-    run = Run(planted_run)
-    (part,), table = run.parts, run.table("examples.parquet")
-    used = part.items["example_id"].value_counts()
-    keep = ~table["id"].to_pandas().isin(used.index[:2]).to_numpy()
-    less: Any = SimpleNamespace(path=Path("mine"), table=lambda _: table.filter(keep))
-    some: Any = SimpleNamespace(run=less, dataset=part.dataset, items=part.items)
-    missing = int(used.iloc[:2].sum())
-    with pytest.raises(RunError) as refused:
-        cases._asked(some)
-    place = Path("mine") / "outcomes.parquet"
-    assert str(refused.value) == f"{place} is damaged (example_id: {missing} answers are to no example of the run)"
-    whole: Any = SimpleNamespace(run=run, dataset=part.dataset, items=part.items)
-    asked = cases._asked(whole)
-    assert asked["id"].tolist() == part.items["example_id"].tolist()
-    turned: Any = SimpleNamespace(run=run, dataset=part.dataset, items=part.items.iloc[::-1])
-    assert cases._asked(turned)["text"].tolist() == asked["text"].tolist()[::-1]
-    examples = run.examples.set_index("id").loc[asked["id"]]
-    assert asked["people"].tolist() == ["\n".join(people) for people in examples["candidates"]]
-    assert asked["named"].tolist() == [len(people) for people in examples["candidates"]] and not asked["own"].any()
+def test_each_item_has_what_its_example_says(planted_run: Path) -> None:
+    (part,) = Run(planted_run).parts
+    asked = cases._asked(part)
+    examples = part.run.examples.set_index("id").loc[part.items["example_id"]]
+    assert asked.people.values().tolist() == ["\n".join(people) for people in examples["candidates"]]
+    assert asked.slots.values().tolist() == examples["slots"].tolist() and not asked.is_pair.any()
+    assert asked.count.tolist() == [len(people) for people in examples["candidates"]]
 
 
 def test_a_sentence_made_into_a_pair_has_the_words_of_the_pair(make_outcomes: Any) -> None:
@@ -183,20 +181,33 @@ def test_a_sentence_made_into_a_pair_has_the_words_of_the_pair(make_outcomes: An
         {"pair": "p", "probs": (0.5, 0.3, 0.2), "form": form} for form in ("subject", "subject", "subject", "object")
     ]
     outcomes = replace(make_outcomes(rows), sides=np.array(sides, dtype=object))
-    asked = pd.DataFrame({"people": ["a\nb", "c", "a\nb", "a\nb"], "named": [2, 1, 2, 2]})
-    asked["own"] = [False, True, False, False]
-    items = pd.DataFrame({"flags": ["", None, "open-answer", ""]})
-    names = cases._names(asked, items, outcomes).tolist()
+    outcomes = replace(outcomes, flags=np.array(["", "", "open-answer", ""], dtype=object))
+    people, nothing = Names.of(np.array(["a\nb", "c", "a\nb", "a\nb"], dtype=object)), Names.of(np.full(4, "{}"))
+    asked = cases._Asked(nothing, people, np.array([2, 1, 2, 2]), np.array([False, True, False, False]))
+    names = cases._names(asked, outcomes).values().tolist()
     assert [name.split("\n\n")[0] for name in names] == ["he\nshe", "c", "a\nb", "him\nher"]
     assert [len(name.split("\n\n")[1].split("\n")) for name in names] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(("settings", "ordered"), [({"options": 2}, True), ({"seeds": [1]}, True), ({}, False)])
 def test_options_are_numbered_where_a_task_shows_them(settings: dict[str, Any], ordered: bool) -> None:
-    part: Any = SimpleNamespace(
-        task="t", run=SimpleNamespace(manifest=SimpleNamespace(tasks={"t": settings, "other": {"seeds": [1]}}))
-    )
-    firsts = pd.DataFrame({"cluster_id": ["a", "b"], "variant": [None, "seed=3"], "k": [2, 3]})
-    firsts["slots"] = ['{"option_order": "1 0"}', "{}"]
+    outcomes = SimpleNamespace(cluster_id=np.array(["x", "a", "b"]), variant=np.array(["", "", "seed=3"]), k=3)
+    run = SimpleNamespace(manifest=SimpleNamespace(tasks={"t": settings, "other": {"seeds": [1]}}))
+    part: Any = SimpleNamespace(task="t", run=run, outcomes=outcomes)
+    slots = Names.of(np.array(["{}", '{"option_order": "1 0"}', "{}"], dtype=object))
     drawn = " ".join(map(str, option_order("b", 3, 3)))
-    assert cases._orders(part, firsts) == (["1 0", drawn] if ordered else ["", ""])
+    orders = cases._orders(part, slots, np.array([1, 2]))
+    assert orders.tolist() == (["1 0", drawn] if ordered else ["", ""])
+
+
+@pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 1000])
+@pytest.mark.parametrize("count", [1, 3])
+def test_blocks_are_one_gzip_file_whatever_the_cores(size: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = np.random.default_rng(size).integers(0, 3, size).astype(np.uint8).tobytes()
+    monkeypatch.setattr(cases, "BLOCK", 100)
+    expected = cases._gzipped(content)
+    monkeypatch.setattr(cases.cores, "wanted", lambda: count)
+    assert cases._gzipped(content) == expected and gzip.decompress(expected) == content
+    repeated = b"the same words again " * 40
+    alone = sum(len(zlib.compress(repeated[at : at + 100], 6)) for at in range(0, len(repeated), 100))
+    assert len(cases._gzipped(repeated)) < alone / 2, "a block knows what is in the one before it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -155,7 +156,8 @@ def test_sets_without_types_have_none(planted_run: Path, monkeypatch: pytest.Mon
     (part,) = Run(planted_run).parts
     members = examples_topic.members_and_fates(part)
     monkeypatch.setattr(examples_topic, "members_and_fates", lambda _: members)
-    bare = SimpleNamespace(items=part.items.drop(columns="type"), pairs=part.pairs)
+    groups = {name: column for name, column in part.outcomes.groups.items() if name != "type"}
+    bare = SimpleNamespace(outcomes=replace(part.outcomes, groups=groups), pairs=part.pairs)
     told, whole = set_table(bare), set_table(part)  # type: ignore[arg-type]
     assert set(told["type"]) == {""} and set(whole["type"]) == {"type1", "type2"}
     pd.testing.assert_frame_equal(told.drop(columns="type"), whole.drop(columns="type"))

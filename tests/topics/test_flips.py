@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from kept_texts import assert_kept
 
@@ -11,7 +16,7 @@ from equipoise import audit
 from equipoise.records.showing import Bar, Dot, Square
 from equipoise.runs.run import Run
 from equipoise.topics import flips as topic
-from equipoise.topics.flips import FATES, flips, set_fates, squares
+from equipoise.topics.flips import FATES, flips, of_sets, set_fates, squares
 
 
 def test_fates_count_every_set_once_and_agree_with_the_measured_shares(planted_run: Path) -> None:
@@ -69,3 +74,16 @@ def test_bars_and_intervals_are_the_measured_ones(planted_run: Path) -> None:
 def test_what_is_described_is_as_it_was_kept(planted_run: Path) -> None:
     (part,) = Run(planted_run).parts
     assert_kept("topics/flips", list(flips(part)), [squares(fates) for fates in set_fates(part)])
+
+
+def test_values_of_sets_are_found_by_set_and_variant(make_outcomes: Any) -> None:
+    rows = [{"pair": pair, "probs": (0.5, 0.5)} for pair in ("a", "b", "a", "c")]
+    outcomes = replace(make_outcomes(rows), variant=np.array(["", "", "seed=1", ""], dtype=object))
+    ids = outcomes.set_id.tolist()
+    pairs = pd.DataFrame({"set_id": [ids[1], ids[0], ids[0], ids[0]], "variant": ["", "seed=1", "", ""]})
+    part: Any = SimpleNamespace(pairs=pairs, outcomes=outcomes)
+    values = np.array([1.0, 2.0, 3.0, 4.0])
+    expected = [3.0, 1.0, 2.0, np.nan]
+    np.testing.assert_array_equal(of_sets(part, values, np.arange(4)), expected)
+    both = of_sets(part, np.stack([values, -values], axis=1), np.array([2, 0]))
+    assert both.tolist() == [[2.0, -2.0], [3.0, -3.0]], "of equal sets the first counts"

@@ -17,11 +17,13 @@ from ..measuring.items import Items
 from ..measuring.measure import Plan, measured_items
 from ..measuring.part import measure_items
 from ..metrics import METRICS
-from ..records import ABSENT, Booleans, DatasetError, EquipoiseError, Integers, Outcomes
+from ..records import ABSENT, Booleans, DatasetError, EquipoiseError, Integers, Outcomes, Strings
 from ..runs.measurements import Measurements, kind_title, ordered_kinds
 from ..runs.run import Part, Run, all_parts
 from ..runs.tables import selected_ids
+from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..uncertainty import ESTIMATORS, PERPLEXITY, Estimator
+from .values import items_of
 
 SHOWN = (*(metric.name for metric in METRICS.values() if metric.leading), "perplexity")
 """The metrics of the leaderboard."""
@@ -165,6 +167,10 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
     out where another has some. The control that a default audit asks is compared only where all runs have it.
     """
     matches, faults = [], []
+    for run in runs:
+        held = [part.outcomes for part in run.parts if part.has_items]
+        del held  # the run holds them, and no longer what they were made of
+        run.let_go("outcomes.parquet")
     for dataset, task in all_parts(list(runs)):
         having = [part for run in runs for part in run.parts if (part.dataset, part.task) == (dataset, task)]
         if len(having) < len(runs):
@@ -174,9 +180,8 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
             raise EquipoiseError(
                 f"{missing.path} has no {dataset} · {task}, which another run has; --intersect compares what all have"
             )
-        tables, common = _shared(having)
-        most = max(len(table) for table in tables)
-        differ = any(len(table) != len(common) for table in tables)
+        shared = _shared(having)
+        differ = any(len(places) != shared.common.sum() for places in shared.places)
         if differ and (asked := _other_pronouns([part.run for part in having])):
             raise EquipoiseError(
                 f"the runs were asked with different pronouns ({asked}), so no counterfactual set is the same and"
@@ -184,15 +189,15 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
             )
         if differ and not intersect:
             raise EquipoiseError(
-                f"the runs were asked different items of {dataset} · {task} ({len(common):,} of up to {most:,} are the"
-                " same sentences with the same options); --intersect compares those alone"
+                f"the runs were asked different items of {dataset} · {task} ({shared.common.sum():,} of up to"
+                f" {shared.most:,} are the same sentences with the same options); --intersect compares those alone"
             )
         try:
-            common &= _chosen_keys(having[0].run, tables[0], where) if where else common
+            wanted = _chosen(having[0], where) if where else shared.common
         except DatasetError as fault:
             faults.append(fault)
             continue
-        if (matched := _in_whole_sets(having, tables, common)) is not None:
+        if (matched := _in_whole_sets(having, shared, shared.common & wanted)) is not None:
             matches.append(matched)
     if faults and not matches:
         raise faults[0]
@@ -203,29 +208,94 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
 
 def matched_parts(parts: Sequence[Part]) -> Match:
     """Return the items that these parts of one dataset and task have in common, in whole sets."""
-    matched = _in_whole_sets(parts, *_shared(parts))
+    shared = _shared(parts)
+    matched = _in_whole_sets(parts, shared, shared.common)
     if matched is None:
         raise EquipoiseError(NOTHING_SHARED)
     return matched
 
 
-def _shared(parts: Sequence[Part]) -> tuple[list[pd.DataFrame], set[str]]:
-    """Return the items of each part with their rows and keys, and the keys that all of them have."""
-    named = [part.items[["dataset", "example_id", "set_id", "variant", "cluster_id"]] for part in parts]
-    tables = [
-        items.assign(row=np.arange(len(items)), key=_keys(part.run, items))
-        for part, items in zip(parts, named, strict=True)
-    ]
-    return tables, set(tables[0]["key"]).intersection(*(table["key"] for table in tables[1:]))
+@dataclass(frozen=True)
+class _Shared:
+    """Where the items of each part are among those of the first one, or ABSENT, and which of these all parts have."""
+
+    places: Sequence[Integers]
+    common: Booleans
+
+    @property
+    def most(self) -> int:
+        """The number of items of the part that has most of them."""
+        return max(map(len, self.places))
 
 
-def _in_whole_sets(parts: Sequence[Part], tables: Sequence[pd.DataFrame], common: set[str]) -> Match | None:
+def _shared(parts: Sequence[Part]) -> _Shared:
+    """Return the items that the parts share: the same id, variant, text, candidates, right answer and set."""
+    first, *others = parts
+    size = len(first.outcomes)
+    places, common = [np.arange(size)], np.ones(size, dtype=bool)
+    for part in others:
+        place = _places(first, part)
+        places.append(place)
+        common[np.delete(np.arange(size), place[place != ABSENT])] = False
+        part.run.let_go("examples.parquet")
+    first.run.let_go("examples.parquet")
+    return _Shared(places, common)
+
+
+def _places(first: Part, part: Part) -> Integers:
+    """Return the place of each item of a part among the items of the first one, ABSENT where it is not the same."""
+    known, asked = first.outcomes, part.outcomes
+    if np.array_equal(known.example_id, asked.example_id) and np.array_equal(known.variant, asked.variant):
+        places = np.arange(len(known))
+    else:
+        names = [np.concatenate([known.example_id, asked.example_id]), np.concatenate([known.variant, asked.variant])]
+        numbers = joint_numbers(*map(cluster_numbers, names))
+        by_number = np.full(len(numbers), ABSENT)
+        by_number[numbers[: len(known)][::-1]] = np.arange(len(known))[::-1]
+        places = by_number[numbers[len(known) :]]
+    rows = np.flatnonzero(places != ABSENT)
+    places[rows[~_are_same(first, places[rows], part, rows)]] = ABSENT
+    return places
+
+
+def _are_same(first: Part, rows: Integers, part: Part, others: Integers) -> Booleans:
+    """Return whether these items of the first part have the text, candidates, answer and set of those of another."""
+    import pyarrow.compute as pc
+
+    # The texts of a sentence and its neutral form differ by design.
+    names = ("gold", "set_id") if part.run.only else ("gold", "set_id", "text", "candidates")
+    (known, places), (table, others_places) = first.asked(*names), part.asked(*names)
+    same = np.ones(len(rows), dtype=bool)
+    for name in names:
+        columns = [
+            _comparable(several[name]).take(place[items])
+            for several, place, items in ((known, places, rows), (table, others_places, others))
+        ]
+        same &= pc.equal(*columns).to_numpy()
+    return same
+
+
+def _comparable(column: Any) -> Any:
+    """Return a column of examples in a form whose values can be compared: texts, or numbers without gaps."""
+    import pyarrow.compute as pc
+    import pyarrow.types as kinds
+
+    if kinds.is_integer(column.type):
+        return column.fill_null(ABSENT)
+    return pc.binary_join(column, "|") if kinds.is_list(column.type) else column.cast("string")
+
+
+def _in_whole_sets(parts: Sequence[Part], shared: _Shared, common: Booleans) -> Match | None:
     """Return the match of these items in whole sets; None where there is no whole set."""
-    whole = _whole_sets(tables, common)
-    if not whole:
+    whole = _whole_sets(parts, shared, common)
+    if not whole.any():
         return None
-    kept = [table[table["key"].isin(whole)] for table in tables]
-    return _matched(parts[0].dataset, parts[0].task, parts, kept, max(map(len, tables)) - len(whole))
+    rows = []
+    for places in shared.places:
+        row = np.full(len(common), ABSENT)
+        row[places[places != ABSENT]] = np.flatnonzero(places != ABSENT)
+        rows.append(row[whole])
+    return _matched(parts, rows, shared.most - int(whole.sum()))
 
 
 def _other_pronouns(runs: Sequence[Run]) -> str:
@@ -234,68 +304,58 @@ def _other_pronouns(runs: Sequence[Run]) -> str:
     return "; ".join(dict.fromkeys(pronouns)) if len(set(pronouns)) > 1 and all(pronouns) else ""
 
 
-def _keys(run: Run, items: pd.DataFrame) -> pd.Series:
-    """Return what makes two items the same: the id, the text, the candidates, the right answer and the option order."""
-    asked = run.examples[run.examples["dataset"] == items["dataset"].iloc[0]].drop_duplicates("id")
-    candidates = asked["candidates"].map("|".join)
-    gold = asked["gold"].fillna(ABSENT).astype(str)  # a missing number would make the whole text missing
-    content = asked["text"] + "\0" + candidates + "\0" + gold + "\0" + asked["set_id"]
-    if run.only:  # the texts differ by design
-        content = gold + "\0" + asked["set_id"]
-    known = pd.Series(content.to_numpy(), index=asked["id"].to_numpy())
-    if not items["example_id"].isin(known.index).all():
-        raise EquipoiseError(f"{run.path}: outcomes.parquet names sentences that examples.parquet does not have")
-    same: pd.Series = items["example_id"] + "\0" + items["variant"].fillna("") + "\0"
-    same += known.reindex(items["example_id"]).to_numpy()
-    return same
+def _chosen(part: Part, where: Sequence[str]) -> Booleans:
+    """Return which items of a part meet one of the conditions."""
+    examples = part.run.examples[part.run.examples["dataset"] == part.dataset]
+    ids = selected_ids(examples, where, f"{part.dataset} in {part.run.path}")
+    return pd.Index(part.outcomes.example_id).isin(ids)
 
 
-def _chosen_keys(run: Run, items: pd.DataFrame, where: Sequence[str]) -> set[str]:
-    """Return the items of a table that meet one of the conditions."""
-    dataset = str(items["dataset"].iloc[0])
-    examples = run.examples[run.examples["dataset"] == dataset]
-    ids = selected_ids(examples, where, f"{dataset} in {run.path}")
-    return set(items["key"][items["example_id"].isin(ids)])
-
-
-def _whole_sets(tables: Sequence[pd.DataFrame], common: set[str]) -> set[str]:
-    """Return the common items whose counterfactual set is whole in every run: half a pair compares nobody."""
-    kept = set(common)
-    for table in tables:
-        names = table["set_id"].astype(str) + "\0" + table["variant"].fillna("").astype(str)
-        whole = table["key"].isin(common).groupby(names).transform("all")
-        kept &= set(table.loc[whole, "key"])
+def _whole_sets(parts: Sequence[Part], shared: _Shared, common: Booleans) -> Booleans:
+    """Return which common items have a counterfactual set that is whole in every run: half a pair compares nobody."""
+    kept = common.copy()
+    for part, places in zip(parts, shared.places, strict=True):
+        items = items_of(part)
+        sets = joint_numbers(items.sets, items.variants)
+        is_common = np.where(places == ABSENT, False, common[places])
+        whole = np.bincount(sets, weights=~is_common) == 0
+        in_whole = np.zeros(len(common), dtype=bool)
+        in_whole[places[whole[sets]]] = True
+        kept &= in_whole
     return kept
 
 
-def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.DataFrame], dropped: int) -> Match:
-    order = tables[0]["key"]
-    rows = [table.set_index("key").loc[order].reset_index(drop=True) for table in tables]
+def _matched(parts: Sequence[Part], rows: Sequence[Integers], dropped: int) -> Match:
+    several = [_taken(part.outcomes, row) for part, row in zip(parts, rows, strict=True)]
     joined: dict[str, Any] = {}
     if any(part.run.only for part in parts):
-        clusters = joined_clusters([table["cluster_id"] for table in rows])
+        clusters = joined_clusters([outcomes.cluster_id for outcomes in several])
         joined["cluster_id"] = np.array(clusters, dtype=object)
     plan = Plan([METRICS[name] for name in SHOWN], shared_estimators([part.run for part in parts]), by=())
     items, measured = [], []
-    for part, table in zip(parts, rows, strict=True):
-        outcomes = part.outcomes.take(table["row"].to_numpy())
+    for part, outcomes in zip(parts, several, strict=True):
         # A group that none of these items has is not one of theirs.
         groups = {name: column for name, column in outcomes.groups.items() if (column != "").any()}
         items.append(measured_items(replace(outcomes, groups=groups, **joined), plan))
-        if len(table) == len(part.items):
+        if len(outcomes) == len(part.outcomes):
             measured.append(part.measured)
         else:  # the run's own measurements are of more items than these
             measured.append(Measurements(measure_items(items[-1], plan, part.key)))
-    return Match(dataset, task, items, measured, dropped)
+    return Match(parts[0].dataset, parts[0].task, items, measured, dropped)
 
 
-def joined_clusters(columns: Sequence[pd.Series]) -> list[str]:
+def _taken(outcomes: Outcomes, rows: Integers) -> Outcomes:
+    """Return these rows of outcomes, which may be all of them."""
+    return outcomes if np.array_equal(rows, np.arange(len(outcomes))) else outcomes.take(rows)
+
+
+def joined_clusters(columns: Sequence[Strings]) -> list[str]:
     """Return the clusters of rows that share one in any of the columns: they are resampled together."""
     numbers = np.arange(len(columns[0]))
     while True:
         before = numbers.copy()
         for column in columns:
-            numbers = pd.Series(numbers).groupby(column.to_numpy()).transform("min").to_numpy()
+            numbers = pd.Series(numbers).groupby(column).transform("min").to_numpy()
         if np.array_equal(before, numbers):
             return [str(number) for number in numbers]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
+from ..measuring.items import Items
 from ..records import Estimate, Floats
 from ..runs.run import Part, Run, column, main_estimator
 
@@ -13,6 +15,12 @@ from ..runs.run import Part, Run, column, main_estimator
 def parts_of(runs: Sequence[Run], dataset: str, task: str) -> list[Part]:
     """Return the part of each run that is of a dataset and task."""
     return [part for run in runs for part in run.parts if (part.dataset, part.task) == (dataset, task)]
+
+
+@lru_cache(maxsize=4)
+def items_of(part: Part) -> Items:
+    """Return what can be computed of the answers of a part, once for all that ask for it."""
+    return Items(part.outcomes)
 
 
 def values(part: Part, kind: str, quantity: str) -> Floats:

@@ -22,9 +22,10 @@ from ..stats.separation import separations
 from ..stats.signs import SignTests, sign_tests
 from ..uncertainty import PERPLEXITY
 from .cells import by_type
+from .columns import Columns
 from .group_pairs import GroupPair, compared_column, compared_pairs
 from .identity_claims import Claim, Name, identity_claims, side_units
-from .items import Columns, Items, suffix
+from .items import Items, suffix
 from .measure import Plan
 from .stopping import Sample
 

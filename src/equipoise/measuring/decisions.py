@@ -7,14 +7,14 @@ import numpy as np
 from ..metrics import decisions
 from ..records import ABSENT, MEANINGS, Booleans, Floats, Integers, Outcomes
 
-COLUMNS = ("p_good", "chose_good", "logit_good", "good_lean", "good_range")
+DECISION_COLUMNS = ("p_good", "chose_good", "logit_good", "good_lean", "good_range")
 
 
 def decision_columns(outcomes: Outcomes, members: Integers, open_answers: Booleans) -> dict[str, Floats]:
     """Return P(good) of each item, its logit, and how far it is from the others of its set; NaN without a decision."""
     decides = outcomes.good != ABSENT
     if not decides.any():
-        return dict.fromkeys(COLUMNS, np.full(len(outcomes), np.nan))
+        return dict.fromkeys(DECISION_COLUMNS, np.full(len(outcomes), np.nan))
     # The last classes of an open answer do not decide: refused, unclear, …
     answers = np.where(open_answers, outcomes.k - len(MEANINGS), outcomes.k)
     p_good = decisions.good_probability(outcomes.probs, outcomes.good, answers)
@@ -27,7 +27,7 @@ def decision_columns(outcomes: Outcomes, members: Integers, open_answers: Boolea
         if len(known):
             _of_sets(p_good, known, lean, reach)
     logit = decisions.good_logit(outcomes.probs, outcomes.good, answers)
-    return dict(zip(COLUMNS, (p_good, chose, logit, lean, reach), strict=True))
+    return dict(zip(DECISION_COLUMNS, (p_good, chose, logit, lean, reach), strict=True))
 
 
 def _of_sets(p_good: Floats, members: Integers, lean: Floats, reach: Floats) -> None:

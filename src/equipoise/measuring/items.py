@@ -1,10 +1,10 @@
-"""What metrics read of every item: one value each, those of a counterfactual set on its first item."""
+"""Outcomes with what metrics, groups and tables need of them: sets, clusters, and the columns that metrics read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,29 +14,19 @@ from numpy.typing import NDArray
 from ..datasets.occupations import workforce_imbalance
 from ..metrics import confidence, fairness, stereotyped_answers
 from ..metrics.columns import LETTERS
-from ..metrics.sides import side_columns
-from ..metrics.table.questions import MEANINGS
-from ..records import (
-    ABSENT,
-    BOTH_OFFERED,
-    DECIDED,
-    OPEN_ANSWER,
-    Booleans,
-    EquipoiseError,
-    Floats,
-    Integers,
-    Outcomes,
-    Strings,
-)
+from ..metrics.sides import SIDE_COLUMNS, side_columns
+from ..records import ABSENT, BOTH_OFFERED, DECIDED, MEANINGS, OPEN_ANSWER, EquipoiseError, Outcomes
+from ..records.outcomes import Booleans, Floats, Integers, Strings
 from ..stats.bootstrap import cluster_numbers, joint_numbers, numbered, of_names, resampling_units
 from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, PERPLEXITY, TOKEN_PROBABILITY, Estimator, perplexity
+from .columns import Columns, LazyColumns, Maker, each
 from .conformal import conformal_certainty
-from .decisions import decision_columns
+from .decisions import DECISION_COLUMNS, decision_columns
 from .ensembles import over_wordings
-from .markers import NONE, is_marked, marker_columns
+from .markers import MARKER_COLUMNS, NONE, is_marked, marker_columns
 from .sets import members_of, of_members, within_sets
 
-Columns = dict[str, NDArray[Any]]
+FLIPS = ("flipped", "flipped_toward", "flipped_against", "flipped_neither", "flipped_unknown", "flip_sign")
 
 MISSING = {
     ENSEMBLE_AGREEMENT: "needs the members of an ensemble, but one model answered; audit ensemble:A+B or set dropout",
@@ -181,71 +171,80 @@ class Items:
         """All letters that options were offered under."""
         return "".join(pd.unique(self.outcomes.letters))
 
-    def _answer_share(self, place: int) -> Floats:
-        """Return the probability of a class of open answers, counted from the last; NaN for other items."""
-        return np.where(self.open_answers, self.outcomes.probs[:, max(-place, -self.outcomes.k)], np.nan)
-
     @cached_property
-    def shared(self) -> Columns:
-        """The columns that do not depend on an uncertainty estimator."""
-        outcomes = self.outcomes
-        correct = np.where(outcomes.labelled, (self.predicted == outcomes.gold).astype(float), np.nan)
-        side = np.where(outcomes.labelled, outcomes.group("side"), "")
-        stereotype, gender = self._names("stereotype"), self._names("gender")
-        positive, chosen = fairness.resolved_to_positive(self.predicted, outcomes.gold, side)
-        nothing = np.full(len(outcomes), np.nan)
-        lean = stereotyped_answers.leaning(self.predicted, outcomes.stereotype)
-        somebody = outcomes.labelled & (outcomes.gold < stereotyped_answers.PEOPLE)
-        with_marker = outcomes.logprobs_with_marker
-        columns = {
-            "correct": correct,
-            "perplexity": perplexity(outcomes.probs),
-            "stereotype": stereotype,
-            "gender": gender,
-            "positive": positive,
-            "chosen_positive": chosen,
-            "correct_sampled": self._drawn_right(),
-            "performance_sampled": np.where(outcomes.answerable, self._drawn_right(), np.nan),
-            "performance_brier": fairness.brier_performance(outcomes.probs, outcomes.gold, outcomes.answerable),
-            "sampled_positive": fairness.sampled_positive(outcomes.probs, outcomes.gold, side),
-            "candidate_mass": np.exp(outcomes.logprobs).sum(axis=1),
-            **{name: outcomes.reductions.get(name, nothing) for name in ("vocab_bits", "vocab_mass")},
-            "lean_ambiguous": np.where(outcomes.labelled & ~somebody, lean, np.nan),
-            "lean_disambiguated": np.where(somebody, lean, np.nan),
+    def shared(self) -> LazyColumns:
+        """The columns that do not depend on an uncertainty estimator, each computed when it is first read."""
+        outcomes, nothing = self.outcomes, self.nothing
+
+        def side() -> Strings:
+            return np.where(outcomes.labelled, outcomes.group("side"), "")
+
+        def is_of_somebody() -> Booleans:
+            return outcomes.labelled & (outcomes.gold < stereotyped_answers.PEOPLE)
+
+        def lean() -> Floats:
+            return stereotyped_answers.leaning(self.predicted, outcomes.stereotype)
+
+        def resolved() -> Columns:
+            both = fairness.resolved_to_positive(self.predicted, outcomes.gold, side())
+            return dict(zip(("positive", "chosen_positive"), both, strict=True))
+
+        def confidence_of(logprobs: Floats | None) -> Floats:
+            return confidence.coreference_confidence(outcomes.gold, outcomes.logprobs if logprobs is None else logprobs)
+
+        makers: dict[str, Maker] = {
+            "correct": lambda: np.where(outcomes.labelled, (self.predicted == outcomes.gold).astype(float), np.nan),
+            "perplexity": lambda: perplexity(outcomes.probs),
+            "stereotype": lambda: self._names("stereotype"),
+            "gender": lambda: self._names("gender"),
+            **each(("positive", "chosen_positive"), resolved),
+            "correct_sampled": lambda: fairness.sampled_correct(outcomes.probs, outcomes.gold),
+            "performance_sampled": lambda: np.where(outcomes.answerable, columns["correct_sampled"], np.nan),
+            "performance_brier": lambda: fairness.brier_performance(outcomes.probs, outcomes.gold, outcomes.answerable),
+            "sampled_positive": lambda: fairness.sampled_positive(outcomes.probs, outcomes.gold, side()),
+            "candidate_mass": lambda: np.exp(outcomes.logprobs).sum(axis=1),
+            "vocab_bits": lambda: outcomes.reductions.get("vocab_bits", nothing),
+            "vocab_mass": lambda: outcomes.reductions.get("vocab_mass", nothing),
+            "lean_ambiguous": lambda: np.where(outcomes.labelled & ~is_of_somebody(), lean(), np.nan),
+            "lean_disambiguated": lambda: np.where(is_of_somebody(), lean(), np.nan),
             **{
-                f"said_{meaning}": self._answer_share(place)
+                f"said_{meaning}": partial(self._answer_share, place)
                 for place, meaning in enumerate(reversed(MEANINGS), start=1)
             },
-            "chose_both": np.where(self.flagged(BOTH_OFFERED), self.predicted == outcomes.k - 1, np.nan),
-            "chose_first": self.chose_first,
-            **{f"chose_{letter.lower()}": self.chose_letter(letter) for letter in LETTERS},
-            "chosen_of_positives": np.where(positive == 1, chosen, np.nan),
-            "chosen_of_negatives": np.where(positive == 0, chosen, np.nan),
-            "stated": outcomes.probs.max(axis=1),
-            "stated_apart": outcomes.probs.max(axis=1) - correct,
-            "imbalance": self._imbalance,
-            "probs": outcomes.probs,
-            "logprobs": outcomes.logprobs,
-            "gold": outcomes.gold,
-            **side_columns(outcomes),
-            **decision_columns(outcomes, self.members, self.open_answers),
-            **{name: self.on_first(self.members, values) for name, values in self.flips.items()},
-            "stereotype_within": within_sets(stereotype, self.members, ("pro", "anti")),
-            "gender_within": within_sets(gender, self.members, ("male", "female")),
-            "confidence": confidence.coreference_confidence(outcomes.gold, outcomes.logprobs),
-            "confidence_pair": confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
-            "confidence_marked": confidence.coreference_confidence(
-                outcomes.gold, outcomes.logprobs if with_marker is None else with_marker
-            ),
-            **(marker_columns(outcomes) if self.is_marked else {}),
+            "chose_both": lambda: np.where(self.flagged(BOTH_OFFERED), self.predicted == outcomes.k - 1, np.nan),
+            "chose_first": lambda: self.chose_first,
+            **{f"chose_{letter.lower()}": partial(self.chose_letter, letter) for letter in LETTERS},
+            "chosen_of_positives": lambda: np.where(columns["positive"] == 1, columns["chosen_positive"], np.nan),
+            "chosen_of_negatives": lambda: np.where(columns["positive"] == 0, columns["chosen_positive"], np.nan),
+            "stated": lambda: outcomes.probs.max(axis=1),
+            "stated_apart": lambda: columns["stated"] - columns["correct"],
+            "imbalance": lambda: self._imbalance(),
+            "probs": lambda: outcomes.probs,
+            "logprobs": lambda: outcomes.logprobs,
+            "gold": lambda: outcomes.gold,
+            **each(SIDE_COLUMNS, lambda: side_columns(outcomes)),
+            **each(DECISION_COLUMNS, lambda: decision_columns(outcomes, self.members, self.open_answers)),
+            **{name: partial(self._flip_column, name) for name in FLIPS},
+            "stereotype_within": lambda: within_sets(columns["stereotype"], self.members, ("pro", "anti")),
+            "gender_within": lambda: within_sets(columns["gender"], self.members, ("male", "female")),
+            "confidence": lambda: confidence_of(None),
+            "confidence_pair": lambda: confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
+            "confidence_marked": lambda: confidence_of(outcomes.logprobs_with_marker),
+            **(each(MARKER_COLUMNS, lambda: marker_columns(outcomes)) if self.is_marked else {}),
         }
-        return {name: nothing if _is_nothing(values) else values for name, values in columns.items()}
+        columns = LazyColumns(makers, nothing)
+        return columns
 
     def columns(self, estimator: Estimator) -> Columns:
         """Return the columns that metrics read: one value for each item (see `equipoise.metrics.columns`)."""
         if estimator.name not in self._by_estimator:
-            self._by_estimator[estimator.name] = {**self.shared, **self._estimated(estimator)}
+            self._by_estimator[estimator.name] = self._estimated(estimator)
         return self._by_estimator[estimator.name]
+
+    @cached_property
+    def nothing(self) -> Floats:
+        """The column of all that applies to no item."""
+        return np.full(len(self), np.nan)
 
     @cached_property
     def _by_estimator(self) -> dict[str, Columns]:
@@ -257,37 +256,50 @@ class Items:
         outcomes, rows = over_wordings(self.outcomes)
         return Items(outcomes, self.disparity), rows
 
-    def _estimated(self, estimator: Estimator) -> Columns:
+    def _estimated(self, estimator: Estimator) -> LazyColumns:
         if estimator.over == "wordings":
             # Every wording has the answer of all of them: the mean over wordings then is that answer's.
             joined, rows = self.over_wordings
-            return {name: values[rows] for name, values in joined._estimated(replace(estimator, over="")).items()}
-        outcomes, correct = self.outcomes, self.shared["correct"]
-        certainty = self.certainty(estimator)
-        desirability = fairness.desirability(np.where(outcomes.answerable, correct, np.nan), certainty)
-        chosen = self.shared["chosen_positive"]
-        positive, negative = (self.shared["positive"] == number for number in (1, 0))
-        columns = {
-            "certainty": certainty,
-            "desirability": desirability,
-            "performance": np.where(outcomes.answerable, correct, 1 - certainty),
-            "performance_desirability": fairness.desirability_performance(desirability, outcomes.answerable),
-            "true_positive_level": np.where(positive & chosen, (desirability + 1) / 2, np.nan),
-            "false_positive_level": np.where(negative & chosen, (desirability + 1) / 2, np.nan),
-            "certainty_wrong": np.where(outcomes.answerable & (correct == 0), certainty, np.nan),
-            **self._cases(np.where(outcomes.answerable, correct, np.nan), certainty),
-        }
-        for name, values in self._set_values(self.members, certainty, desirability).items():
-            columns[name] = self.on_first(self.members, values)
-        values = self._set_values(self.intersections, certainty, desirability)["u"]
-        columns["u_intersectional"] = self.on_first(self.intersections, values)
-        return columns
+            of_all = joined._estimated(replace(estimator, over=""))
+            return LazyColumns(
+                {name: partial(of_all.take, name, rows) for name in of_all.own}, self.nothing, self.shared
+            )
+        outcomes, shared = self.outcomes, self.shared
 
-    def _drawn_right(self) -> Floats:
-        """Return the probability that an answer drawn from the candidates is right; NaN without a right answer."""
-        outcomes = self.outcomes
-        drawn = outcomes.probs[np.arange(len(self)), np.maximum(outcomes.gold, 0)]
-        return np.where(outcomes.labelled, drawn, np.nan)
+        def judged() -> Floats:
+            return np.where(outcomes.answerable, shared["correct"], np.nan)
+
+        def level(positive: int) -> Floats:
+            chosen = (shared["positive"] == positive) & shared["chosen_positive"]
+            return np.where(chosen, (columns["desirability"] + 1) / 2, np.nan)
+
+        def of_sets() -> Columns:
+            values = self._set_values(self.members, columns["certainty"], columns["desirability"])
+            return {name: self.on_first(self.members, column) for name, column in values.items()}
+
+        def intersectional() -> Floats:
+            members = self.intersections
+            return self.on_first(members, self._set_values(members, columns["certainty"], columns["desirability"])["u"])
+
+        certainty = self.certainty(estimator)  # at once: an estimator that these items cannot have is refused
+        makers: dict[str, Maker] = {
+            "certainty": lambda: certainty,
+            "desirability": lambda: fairness.desirability(judged(), columns["certainty"]),
+            "performance": lambda: np.where(outcomes.answerable, shared["correct"], 1 - columns["certainty"]),
+            "performance_desirability": lambda: fairness.desirability_performance(
+                columns["desirability"], outcomes.answerable
+            ),
+            "true_positive_level": lambda: level(1),
+            "false_positive_level": lambda: level(0),
+            "certainty_wrong": lambda: np.where(
+                outcomes.answerable & (shared["correct"] == 0), columns["certainty"], np.nan
+            ),
+            **each(tuple(f"case_{name}" for name in "abcd"), lambda: self._cases(judged(), columns["certainty"])),
+            **each(("u", "u_eq3", "u_signed"), of_sets),
+            "u_intersectional": intersectional,
+        }
+        columns = LazyColumns(makers, self.nothing, shared)
+        return columns
 
     def _cases(self, correct: Floats, certainty: Floats) -> Columns:
         """Return the four cases of each set, on its first item."""
@@ -314,6 +326,24 @@ class Items:
             "u_signed": fairness.pair_ucerf_signed(chosen, certainties, kind=kind),
         }
 
+    def _answer_share(self, place: int) -> Floats:
+        """Return the probability of a class of open answers, counted from the last; NaN for other self."""
+        probs = self.outcomes.probs
+        return np.where(self.open_answers, probs[:, max(-place, -probs.shape[1])], np.nan)
+
+    def _flip_column(self, name: str) -> Floats:
+        return self.on_first(self.members, self.flips[name])
+
+    def _names(self, group: str) -> NDArray[Any]:
+        """Return a column of short names in a form that is quick to compare."""
+        numbers, different = self.group_numbers(group)
+        return different.astype(str)[numbers] if len(different) else different
+
+    def _imbalance(self) -> Floats:
+        """Return how far the workforce of each item's occupation is from half women, NaN where that is not known."""
+        numbers, occupations = self.group_numbers("occupation")
+        return workforce_imbalance(occupations)[numbers]
+
     @cached_property
     def flips(self) -> Columns:
         """Whether each set's answer changes with the group word, and whether it goes with or against the stereotype."""
@@ -334,17 +364,6 @@ class Items:
             "flip_sign": np.where(unknown, 0.0, toward - against),
         }
         return {"flipped": flipped, **{name: np.where(with_some, way, np.nan) for name, way in ways.items()}}
-
-    def _names(self, group: str) -> NDArray[Any]:
-        """Return a column of short names in a form that is quick to compare."""
-        numbers, different = self.group_numbers(group)
-        return different.astype(str)[numbers] if len(different) else different
-
-    @property
-    def _imbalance(self) -> Floats:
-        """How far the workforce of each item's occupation is from half women, NaN where that is not known."""
-        numbers, occupations = self.group_numbers("occupation")
-        return workforce_imbalance(occupations)[numbers]
 
     def on_first(self, members: Integers, values: Floats) -> Floats:
         """Return a column with each set's value on its first item, so that items and sets share their weights."""
@@ -372,19 +391,10 @@ class Items:
 
     def constant_within_sets(self, column: NDArray[Any]) -> bool:
         """Return whether all members of every set have the same value in the column."""
-        codes = cluster_numbers(column)
-        members = self.members
-        first = codes[members[:, 0]]
-        return all(
-            bool(np.all((members[:, i] == ABSENT) | (codes[members[:, i]] == first))) for i in range(members.shape[1])
-        )
+        codes, members = cluster_numbers(column), self.members
+        return bool(np.all((members == ABSENT) | (codes[members] == codes[members[:, :1]])))
 
 
 def suffix(estimator: Estimator) -> str:
     """Return what an estimator adds to a name: nothing for perplexity, the default."""
     return "" if estimator is PERPLEXITY else f"_{estimator.name.replace('-', '_')}"
-
-
-def _is_nothing(column: NDArray[Any]) -> bool:
-    """Return whether a column of numbers applies to no item: all such columns are one array."""
-    return column.dtype == np.float64 and column.ndim == 1 and bool(np.isnan(column).all())

@@ -29,6 +29,9 @@ def marked_types(outcomes: Outcomes) -> Iterator[tuple[str, Integers]]:
         yield kind, np.flatnonzero(usable & (kinds == kind))
 
 
+MARKER_COLUMNS = ("marked", "subgroup", "marker", "privilege", "answered")
+
+
 def marker_columns(outcomes: Outcomes) -> dict[str, NDArray[Any]]:
     """Return the columns of marked sentences (see `equipoise.metrics.columns`)."""
     gender, marker = outcomes.group("gender"), outcomes.group("marker")

@@ -315,8 +315,8 @@ def jobs(items: Items, plan: Plan) -> Iterator[Job]:
         grouped = metric.unit == "grouping"
         for key, estimator in product(keys if grouped else ("",), _estimators(metric, plan)):
             columns = items.columns(estimator)
-            columns = {**columns, "group": items.outcomes.groups[key]} if grouped else columns
-            arrays = tuple(columns[column] for column in metric.inputs)
+            groups = {"group": items.outcomes.groups[key]} if grouped else {}
+            arrays = tuple(groups[name] if name in groups else columns[name] for name in metric.inputs)
             name = metric.name + (suffix(estimator) if metric.estimated else "")
             # Questions without genders have no gap, those without a stereotype no flips toward it: no note is needed.
             sets = metric.unit == "sets" and len(items.members) > 0

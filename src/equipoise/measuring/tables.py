@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..metrics.sides import side_columns
 from ..records import ABSENT
 from ..uncertainty import Estimator
-from .items import Columns, Items, suffix
+from .columns import Columns
+from .items import Items, suffix
 
 
 def item_columns(items: Items, estimators: Sequence[Estimator]) -> Columns:
     """Return what `outcomes.parquet` holds besides the probabilities."""
-    derived: Columns = {name: items.shared[name] for name in ("correct", "perplexity", "candidate_mass")}
+    derived: dict[str, Any] = {name: items.shared[name] for name in ("correct", "perplexity", "candidate_mass")}
     for estimator in estimators:
         columns = items.columns(estimator)
         derived |= {name + suffix(estimator): columns[name] for name in ("certainty", "desirability")}
@@ -28,7 +30,7 @@ def set_columns(items: Items, estimators: Sequence[Estimator]) -> Columns:
     """Return what `pairs.parquet` holds: D and certainty of each member of every counterfactual set, and its U."""
     outcomes, members = items.outcomes, items.members
     first = members[:, 0] if len(members) else np.empty(0, dtype=np.int64)
-    table: Columns = {
+    table: dict[str, Any] = {
         "set_id": outcomes.set_id[first],
         "cluster_id": outcomes.cluster_id[first],
         "variant": outcomes.variant[first],

@@ -229,6 +229,12 @@ def cases(correct: Floats, certainty: Floats) -> tuple[Floats, Floats, Floats, F
     return a, b, c, d
 
 
+def sampled_correct(probs: Floats, gold: Integers) -> Floats:
+    """Return the probability that an answer drawn from `probs` is right; NaN without a right answer."""
+    drawn = probs[np.arange(len(gold)), np.maximum(gold, 0)]
+    return np.where(gold != ABSENT, drawn, np.nan)
+
+
 def sampled_positive(probs: Floats, gold: Integers, side: Strings) -> Floats:
     """Return the probability that an answer drawn from `probs` is the male-stereotyped occupation.
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from ..records import Outcomes
 
+SIDE_COLUMNS = ("y", "p", "p_apart", "prefers", "predicted_side")
+
 
 def side_columns(outcomes: Outcomes) -> dict[str, NDArray[Any]]:
     """Return y, p, p_apart, prefers and predicted_side of each item (see `equipoise.metrics.columns`)."""

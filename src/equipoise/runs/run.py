@@ -14,16 +14,24 @@ import pandas as pd
 
 from ..catalog import find
 from ..datasets.gendered import CONTROL_NAME
-from ..records import Booleans, Context, Floats, Measurement, Outcomes, RunError, RunKey, RunManifest, parse_group
+from ..records import (
+    Booleans,
+    Context,
+    Floats,
+    Integers,
+    Measurement,
+    Outcomes,
+    RunError,
+    RunKey,
+    RunManifest,
+    parse_group,
+)
 from ..scoring.text_store import read_texts
 from .checked_tables import checked_table, group_names
 from .folder import RunFolder
 from .manifest import name_in_suite, now, unfinished
 from .measurements import Measurements, kind_title, measurements_from_frame, ordered_kinds
-from .tables import Rows, part_rows
-
-ASKED = ("dataset", "id", "text", "candidates", "slots", "pair")
-"""What a page shows of examples."""
+from .tables import Rows, part_rows, release_tables, texts_of
 
 
 @dataclass
@@ -158,6 +166,12 @@ class Run:
             read[name, columns] = self.folder.table(name, content, columns)
         return read[name, columns]
 
+    def let_go(self, *names: str) -> None:
+        """Forget Parquet tables once all that is needed of them is made; they are read again if they are asked for."""
+        for key in [key for key in self._arrow if key[0] in names]:
+            del self._arrow[key]
+        release_tables()
+
     def answers(self) -> Iterator[tuple[RunKey, Outcomes]]:
         """Yield the outcomes of every dataset and task of the run, also of those without a measurement."""
         keys = self.table("outcomes.parquet").select(["dataset", "task"]).to_pandas().drop_duplicates()
@@ -271,12 +285,31 @@ class Part:
         rows = part_rows(self.run.table("outcomes.parquet"), self.dataset, self.task)
         return self.run.folder.outcomes_of(rows, self.run.groups)
 
+    def asked(self, *columns: str) -> tuple[Any, Integers]:
+        """Return these columns of the dataset's examples as an arrow table, and the row of each item's example."""
+        import pyarrow.compute as pc
+
+        table = self.run.table("examples.parquet", ("dataset", "id", *columns))
+        table = table.filter(pc.equal(table["dataset"], self.dataset))
+        ids, wanted = texts_of(table["id"]), self.outcomes.example_id
+        if np.array_equal(ids, wanted):
+            return table, np.arange(len(ids))  # each was asked once, in their order
+        known = pd.Index(ids)
+        firsts = np.flatnonzero(~known.duplicated())
+        rows = known[firsts].get_indexer(pd.Index(wanted))
+        if (rows < 0).any():
+            place = self.run.path / "outcomes.parquet"
+            raise RunError(
+                f"{place} is damaged (example_id: {int((rows < 0).sum()):,} answers are to no example of the run)"
+            )
+        return table, firsts[rows]
+
     @cached_property
     def has_pronouns(self) -> bool:
         """Whether every example names its pronoun."""
         import pyarrow.compute as pc
 
-        examples = self.run.table("examples.parquet", ASKED)
+        examples = self.run.table("examples.parquet", ("dataset", "slots"))
         slots = examples["slots"].filter(pc.equal(examples["dataset"], self.dataset)).unique()
         return bool(pc.all(pc.match_substring(slots.cast("string"), '"pronoun"')).as_py())
 

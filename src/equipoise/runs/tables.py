@@ -244,14 +244,8 @@ def part_rows(table: Any, dataset: str, task: str) -> Any:
 def outcomes_from_table(table: Any, groups: Sequence[str]) -> Outcomes:
     """Return the outcomes of one dataset and task, read back from the table; ValueError where they cannot be right."""
 
-    import pyarrow as pa
-    import pyarrow.types as kinds
-
     def text(name: str) -> Any:
-        # Equal texts are one object: the groups of a million rows are a few hundred.
-        is_encoded = kinds.is_dictionary(table[name].type)
-        column = table[name] if is_encoded else table[name].cast(pa.string()).dictionary_encode()
-        return np.concatenate([np.empty(0, dtype=object), *map(column_of_texts, column.chunks)])
+        return texts_of(table[name])
 
     marker, names = "logprobs_with_marker", table.column_names
     places: dict[str, Any] = {"letters": text("letters")} if "letters" in names else {}
@@ -286,6 +280,15 @@ def outcomes_from_table(table: Any, groups: Sequence[str]) -> Outcomes:
     if (probs < 0).any() or np.isnan(outcomes.logprobs).any():
         raise ValueError("a probability is not one")
     return outcomes
+
+
+def texts_of(column: Any) -> Any:
+    """Return a column of an arrow table as texts; equal ones of a group of rows are one object, missing ones empty."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    encoded = column if kinds.is_dictionary(column.type) else column.cast(pa.string()).dictionary_encode()
+    return np.concatenate([np.empty(0, dtype=object), *map(column_of_texts, encoded.chunks)])
 
 
 def column_of_texts(encoded: Any) -> Any:

@@ -192,16 +192,16 @@ def _differences(contests: Sequence[Contest], chunks: Chunks) -> list[Floats]:
 
 def _exchangeable(contest: Contest, clusters: int) -> Contest:
     """Return the contest between two mixtures of the models: its weights say who answers for whom (`_exchanges`)."""
-    pairs = list(zip(contest.first, contest.second, strict=True))
-    return Contest(
-        [_mixed(a, b, clusters, 0) for a, b in pairs], [_mixed(a, b, clusters, 2) for a, b in pairs], contest.n
-    )
+    first = [_mixed(a, b, clusters) for a, b in zip(contest.first, contest.second, strict=True)]
+    # The other halves of the exchanges are of the same rows, by the last two copies of the clusters.
+    second = [replace(statistic, numbers=statistic.numbers + 2 * clusters) for statistic in first]
+    return Contest(first, second, contest.n)
 
 
-def _mixed(first: Statistic, second: Statistic, clusters: int, side: int) -> Statistic:
-    """Return the statistic over the rows of both models; `side` 0 and 2 are the two halves of an exchange."""
+def _mixed(first: Statistic, second: Statistic, clusters: int) -> Statistic:
+    """Return the statistic over the rows of both models, by a copy of the clusters for each."""
     arrays = [np.concatenate(pair) for pair in zip(first.arrays, second.arrays, strict=True)]
-    numbers = np.concatenate([first.clusters + side * clusters, second.clusters + (side + 1) * clusters])
+    numbers = np.concatenate([first.clusters, second.clusters + clusters])
     shares = first.row_shares, second.row_shares
     both = None if shares[0] is None or shares[1] is None else np.concatenate([shares[0], shares[1]])
     return Statistic(first.function, arrays, numbers, shares=both)

@@ -10,25 +10,27 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from .. import cores
+from ..comparing.values import items_of
 from ..datasets.pronouns import side_words
-from ..records import Booleans, Floats, Integers, Outcomes, RunError
+from ..records import Booleans, Floats, Integers, Outcomes
 from ..records.showing import Section
-from ..runs.run import ASKED, Part, Run, column, main_estimator
-from ..stats.bootstrap import cluster_numbers, joint_numbers, numbered
+from ..runs.run import Part, Run, column, main_estimator
+from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..tasks.multiple_choice import asked_order
 from ..tasks.outcomes import further_options
 from ..verdict.words import ways, words_of
 from .flips import FATES, members_and_fates, of_sets
+from .names import Names
 
 NOTHING = 65535
 """In place of a number that a case does not have."""
@@ -64,54 +66,10 @@ def are_many(run: Run) -> bool:
     """
     many = sum(len(part.items) for part in run.parts) >= MANY_ITEMS
     if many:
-        read = [(part.outcomes, part.pairs, part.measured) for part in run.parts], run.table("examples.parquet", ASKED)
+        read = [(part.outcomes, part.pairs, items_of(part).members) for part in run.parts], run.groups
         del read  # the run holds it
+        run.let_go("outcomes.parquet", "pairs.parquet")
     return many
-
-
-@dataclass(frozen=True)
-class Names:
-    """A column of names: the number of each row's name, and the names by number. Some may have no row."""
-
-    numbers: Integers
-    names: NDArray[Any]
-
-    @classmethod
-    def of(cls, column: NDArray[Any]) -> Names:
-        """Return a column of names as that."""
-        return cls(*numbered(column))
-
-    @classmethod
-    def of_texts(cls, column: Any) -> Names:
-        """Return a chunked arrow column of texts as that."""
-        import pyarrow.types as kinds
-
-        column = column.combine_chunks()
-        encoded = column if kinds.is_dictionary(column.type) else column.dictionary_encode()
-        return cls(encoded.indices.to_numpy(), np.array([*encoded.dictionary.to_pylist(), None], dtype=object)[:-1])
-
-    @classmethod
-    def joined(cls, parts: Sequence[Names]) -> Names:
-        """Return the rows of several columns, one after the other; a name that several have is one name."""
-        if len(parts) == 1:
-            return parts[0]
-        starts = np.cumsum([0, *(len(part.names) for part in parts)])
-        same, names = numbered(np.concatenate([part.names for part in parts]))
-        numbers = [part.numbers + start for part, start in zip(parts, starts, strict=False)]
-        return cls(same[np.concatenate(numbers)], names)
-
-    def take(self, rows: Any) -> Names:
-        """Return these rows."""
-        return Names(self.numbers[rows], self.names)
-
-    def by_appearance(self) -> Names:
-        """Return the same with names in the order in which rows first have them, and no others."""
-        numbers, used = numbered(self.numbers)
-        return Names(numbers, self.names[used])
-
-    def values(self) -> NDArray[Any]:
-        """Return the name of each row."""
-        return self.names[self.numbers]
 
 
 @dataclass(frozen=True)
@@ -127,11 +85,22 @@ class _Cases:
     names: Mapping[str, Names]
 
 
-def pack(run: Run, *, sentences: bool = True) -> str:
-    """Return the cases of the run as base64: a length, a header in JSON, and the columns one after another, gzipped.
+def packers(run: Run, *, sentences: bool = True) -> list[Callable[[], str]]:
+    """Return what packs the cases of a run: all but the sentences, and these.
 
-    Without `sentences` the texts stay out: some datasets may be used, but not passed on.
+    Each gives base64: a length, a header in JSON, and the columns one after another, gzipped. Without `sentences` the
+    texts stay out: some datasets may be used, but not passed on.
     """
+    return [partial(_pack_numbers, run), partial(_pack_texts, run, sentences)]
+
+
+def _pack_texts(run: Run, sentences: bool) -> str:
+    parts = [_texts_of(part) if sentences else Names.of(np.full(len(part.items), "")) for part in run.parts]
+    steps, names = _texts(Names.joined(parts))
+    return _packed({"text": names}, {"text": steps})
+
+
+def _pack_numbers(run: Run) -> str:
     parts = [_part_columns(part) for part in run.parts]
     sets, items = (_joined([getattr(cases, name) for cases in parts]) for name in ("sets", "items"))
     set_names, names = (_joined_names([getattr(cases, name) for cases in parts]) for name in ("set_names", "names"))
@@ -159,15 +128,12 @@ def pack(run: Run, *, sentences: bool = True) -> str:
         columns[name], header[name] = _coded(values)
     for name in ("pronoun", "names"):
         columns[name], header[name] = _coded(names[name])
-    nothing = Names(np.zeros(len(items["k"]), dtype=np.int64), np.array([""], dtype=object))
-    columns["text"], header["text"] = _texts(names["text"] if sentences else nothing)
     if not any("desirability" in part.items for part in run.parts):  # D by another estimator says nothing of it
         columns["perplexity"] = _small(items["perplexity"], D_SCALE / 2)
     header["groups"] = {}
     for name in run.groups:
-        if name not in ("type", "other") and 1 < len(names[f"group:{name}"].by_appearance().names) <= FEW_VALUES:
+        if _is_filter(name, names[f"group:{name}"]):
             columns[f"group:{name}"], header["groups"][name] = _coded(names[f"group:{name}"])
-    header["columns"] = [[name, values.dtype.name, len(values)] for name, values in columns.items()]
     return _packed(header, columns)
 
 
@@ -179,10 +145,16 @@ def _joined_names(parts: Sequence[Mapping[str, Names]]) -> dict[str, Names]:
     return {name: Names.joined([part[name] for part in parts]) for name in parts[0]}
 
 
+def _in_sets(part: Part) -> tuple[Integers, Integers]:
+    """Return the number of each item's set as it was asked in one way, and the items in the order of these."""
+    items = items_of(part)
+    numbers = joint_numbers(items.sets, items.variants)
+    return numbers, np.argsort(numbers, kind="stable")
+
+
 def _part_columns(part: Part) -> _Cases:
     asked, outcomes = _asked(part), part.outcomes
-    numbers = joint_numbers(cluster_numbers(outcomes.set_id), cluster_numbers(outcomes.variant))
-    order = np.argsort(numbers, kind="stable")
+    numbers, order = _in_sets(part)
     sizes = np.bincount(numbers)
     firsts = order[np.cumsum(sizes) - sizes]  # the first item of each set
     pairs = part.pairs
@@ -204,7 +176,6 @@ def _part_columns(part: Part) -> _Cases:
     of_items = {
         "pronoun": Names.of(pronoun),
         "names": _names(asked, outcomes),
-        "text": asked.text,
         **{f"group:{name}": Names.of(outcomes.group(name)) for name in part.run.groups},
     }
     items: dict[str, NDArray[Any]] = {name: column(part.items, name)[order] for name in ("correct", "perplexity")}
@@ -225,7 +196,6 @@ def _pronoun(slots: str) -> str:
 class _Asked:
     """The example of each item: its candidates (`people`, a line each), their number, and whether it is a pair."""
 
-    text: Names
     slots: Names
     people: Names
     count: Integers
@@ -236,29 +206,16 @@ def _asked(part: Part) -> _Asked:
     """Return the example of each item of a part."""
     import pyarrow.compute as pc
 
-    table = part.run.table("examples.parquet", ASKED)
-    table = table.filter(pc.equal(table["dataset"], part.dataset))
-    rows, candidates = _rows(part, table["id"].cast("string").to_pandas().array), table["candidates"]
-    texts = (table["text"], table["slots"], pc.binary_join(candidates, "\n"))
-    text, slots, people = (Names.of_texts(column).take(rows) for column in texts)
-    count, is_pair = pc.list_value_length(candidates).to_numpy(), pc.is_valid(table["pair"]).to_numpy()
-    return _Asked(text, slots, people, count[rows], is_pair[rows])
+    table, rows = part.asked("slots", "candidates", "pair")
+    slots, people = (Names.of_texts(texts) for texts in (table["slots"], pc.binary_join(table["candidates"], "\n")))
+    count, is_pair = pc.list_value_length(table["candidates"]).to_numpy(), pc.is_valid(table["pair"]).to_numpy()
+    return _Asked(slots.take(rows), people.take(rows), count[rows], is_pair[rows])
 
 
-def _rows(part: Part, ids: Any) -> Any:
-    """Return the row of each item's example, of whose ids these are."""
-    wanted = part.items["example_id"].array
-    if len(ids) == len(wanted) and bool((ids == wanted).all()):
-        return slice(None)  # each was asked once, in their order
-    known = pd.Index(ids)
-    firsts = np.flatnonzero(~known.duplicated())
-    rows = known[firsts].get_indexer(pd.Index(wanted))
-    if (rows < 0).any():
-        place = part.run.path / "outcomes.parquet"
-        raise RunError(
-            f"{place} is damaged (example_id: {int((rows < 0).sum()):,} answers are to no example of the run)"
-        )
-    return firsts[rows]
+def _texts_of(part: Part) -> Names:
+    """Return the sentence of each item, in the order of their sets."""
+    table, rows = part.asked("text")
+    return Names.of_texts(table["text"]).take(rows).take(_in_sets(part)[1])
 
 
 def _orders(part: Part, slots: Names, firsts: Integers) -> NDArray[Any]:
@@ -292,6 +249,11 @@ def _names(asked: _Asked, outcomes: Outcomes) -> Names:
     return Names.of(np.array(names, dtype=object)).take(numbers)
 
 
+def _is_filter(group: str, column: Names) -> bool:
+    """Return whether cases can be filtered by a group: it has several values, but few."""
+    return group not in ("type", "other") and 1 < len(column.by_appearance().names) <= FEW_VALUES
+
+
 def _coded(column: Names) -> tuple[NDArray[Any], list[str]]:
     """Return the values as numbers of a list of names, in as few bytes as that takes."""
     column = column.by_appearance()
@@ -321,6 +283,7 @@ def _small(values: Floats, scale: float) -> NDArray[np.uint16]:
 
 
 def _packed(header: dict[str, Any], columns: dict[str, NDArray[Any]]) -> str:
+    header["columns"] = [[name, values.dtype.name, len(values)] for name, values in columns.items()]
     head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     # Little-endian whatever the machine: that is what a browser's typed arrays are, too.
     body = [np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes() for values in columns.values()]
@@ -343,5 +306,5 @@ def _gzipped(content: bytes) -> bytes:
         return packer.compress(content[start:end]) + packer.flush(flush)
 
     with ThreadPoolExecutor(cores.wanted()) as threads:
-        blocks = list(threads.map(compressed, range(0, len(content), BLOCK)))
+        blocks = list(threads.map(compressed, range(0, max(1, len(content)), BLOCK)))
     return b"".join([GZIP_HEAD, *blocks, struct.pack("<II", zlib.crc32(content), len(content) % 2**32)])

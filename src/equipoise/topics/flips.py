@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..measuring.items import Items
+from ..comparing.values import items_of
 from ..records import Floats, Integers
 from ..records.showing import Axis, Bar, Chart, Column, Dot, Key, Panel, Row, Square, Table, case_link, cases_link
 from ..runs.measurements import kind_title
@@ -54,14 +53,9 @@ class SetFates:
         return sum(self.counts.values())
 
 
-@lru_cache(maxsize=4)
-def _items(part: Part) -> Items:
-    return Items(part.outcomes)
-
-
 def members_and_fates(part: Part) -> tuple[Integers, Integers]:
     """Return the first item of every set (by its place among the part's items), and the set's fate as a number."""
-    items = _items(part)
+    items = items_of(part)
     if not len(items.members):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     flips = items.flips

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..comparing.values import items_of
 from ..datasets import CARDS
 from ..datasets.identity import NAME as IDENTITY
 from ..measuring.leeway.alternatives import undecided
@@ -22,7 +23,7 @@ from ..records.limits import BOUNDED, SAMPLED
 from ..records.prompts import NESTED
 from ..records.showing import Finding, State
 from ..runs.run import Part, Run
-from ..stats.bootstrap import cluster_numbers, joint_numbers, of_names
+from ..stats.bootstrap import of_names
 from .control import control
 from .findings import good_differences, is_shown, rule_of
 from .settled import stopping
@@ -96,11 +97,7 @@ def _mass(part: Part) -> Iterator[Finding]:
 
 
 def _comparable(part: Part) -> Iterator[Finding]:
-    outcomes = part.outcomes
-    if bool((outcomes.sides != "").any()):
-        return
-    sets = joint_numbers(cluster_numbers(outcomes.set_id), cluster_numbers(outcomes.variant))
-    if not (np.bincount(sets) > 1).any():
+    if not bool((part.outcomes.sides != "").any()) and not len(items_of(part).members):
         text = "No sentence has a counterpart with another group word: there is nothing to compare."
         yield _check("comparable sets", "doubt", "0", text)
 
@@ -278,7 +275,7 @@ def _faults(part: Part) -> Iterator[Finding]:
     side = outcomes.group("stereotype")
     if (side != "").any():
         known = side != ""
-        number = cluster_numbers(outcomes.set_id)
+        number = items_of(part).sets
         sides = [np.bincount(number[side == name], minlength=number.max() + 1) > 0 for name in ("pro", "anti")]
         with_one = int((sides[0] ^ sides[1]).sum())
         of = len(np.unique(number[known]))

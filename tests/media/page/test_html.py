@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -315,16 +317,20 @@ def test_a_large_page_is_made_on_all_cores_cases_first(monkeypatch: pytest.Monke
         made.append("section")
         return Section("Made", [], "made")
 
-    def packed() -> str:
-        made.append("cases")
-        return "packed"
+    @contextmanager
+    def aside(function: Any) -> Iterator[Any]:
+        made.append(function())
+        yield lambda: made.append("asked") or function()
 
+    monkeypatch.setattr(cores, "aside", aside)
     given = [section, lambda: None, Section("There", [], "there")]
-    alone = html.page(Head("m"), given, cases=packed)
-    assert not shared and html.page(Head("m"), given, cases=packed, at_once=True) == alone
-    assert shared == [4] and made == ["cases", "section"] * 2
+    cases = [lambda: "numbers", lambda: "texts"]
+    alone = html.page(Head("m"), given, cases=cases)
+    assert not shared and made == ["section"]
+    assert html.page(Head("m"), given, cases=cases, shared=lambda: made.append("shared")) == alone
+    assert shared == [3] and made[1:] == ["numbers", "texts", "shared", "section", "asked", "asked"]
     assert re.findall('<section id="(.*?)"', alone) == ["made", "there"]
-    assert '<script type="application/octet-stream" id="case-data">packed</script>' in alone
+    assert '<script type="application/octet-stream" id="case-data">numbers\ntexts</script>' in alone
     assert "case-data" not in html.page(Head("m"), given).split("<script>")[0]
 
 
@@ -354,7 +360,7 @@ def readable(page: str) -> str:
 def test_sections_are_drawn_as_they_were_kept() -> None:
     assert_kept("media/page", *(readable(str(draw(section, 2))) for section in SECTIONS))
     head = Head("m <1>", "Audit of", [("Runs", "3")], [("All", "index.html")])
-    whole = readable(html.page(head, SECTIONS, cases=lambda: "packed", left_out="Left out.")).replace(
+    whole = readable(html.page(head, SECTIONS, cases=[lambda: "packed"], left_out="Left out.")).replace(
         __version__, "VERSION"
     )
     assert_kept("media/whole-page", re.sub(r"sha256-[^']*", "sha256-…", whole))

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
@@ -61,23 +62,23 @@ def page(
     sections: Iterable[Section | Maker],
     *,
     scripts: Sequence[str] = ("page.js",),
-    cases: Callable[[], str] | None = None,
+    cases: Sequence[Callable[[], str]] = (),
     shared: Callable[[], object] | None = None,
     left_out: str = "",
 ) -> str:
     """Return a whole page; the browser is told to run these scripts and no others, and to fetch nothing.
 
-    `cases` packs the cases of a run. `shared` computes what the sections share: with it they and the cases are made on
+    `cases` pack the cases of a run. `shared` computes what the sections share: with it they and the cases are made on
     all cores. `left_out` is printed on paper only: what is not there, and where it is.
     """
     _macros()  # read before the work is shared out, once for all cores
-    sections, cases = list(sections), cases or str
     if shared is None:
-        packed, made = cases(), list(map(_drawn, sections))
+        made, packed = list(map(_drawn, sections)), [pack() for pack in cases]
     else:
-        with cores.aside(cases) as packing:  # it takes longest
+        with ExitStack() as begun:
+            packing = [begun.enter_context(cores.aside(pack)) for pack in cases]  # they take longest
             shared()
-            made, packed = cores.shared_out(_drawn, sections), packing()
+            made, packed = cores.shared_out(_drawn, list(sections)), [packed() for packed in packing]
     drawn = [section for section in made if section is not None]
     code = code_of((*scripts, *(SORTING if any(section.is_sortable for section in drawn) else ())))
     return (
@@ -94,7 +95,7 @@ def page(
             # The hash is of the text between the tags, to the byte.
             script=Markup(code),
             script_hash=script_hash(code),
-            cases=packed,
+            cases="\n".join(packed),
             left_out=left_out,
             version=__version__,
         )

@@ -1,4 +1,4 @@
-// The case browser: unpacks what page/cases.py packed, filters all of it at once, and shows a list beside the chosen case.
+// The case browser: unpacks what topics/cases.py packed, filters all of it at once, and shows a list beside the chosen case.
 // Text of the data only ever becomes text nodes.
 (function () {
   const NOTHING = 65535, SHOWN = 6, ROW = 76, PRINTED = 4;

@@ -1,5 +1,11 @@
-// Reads what page/cases.py packed: a header in JSON, and the columns as typed arrays.
-async function unpackCases(base64) {
+// Reads what topics/cases.py packed, a line each: a header in JSON, and the columns as typed arrays.
+async function unpackCases(lines) {
+  const packed = await Promise.all(lines.split("\n").map(unpackLine));
+  const joined = (name) => Object.assign({}, ...packed.map((part) => part[name]));
+  return { header: joined("header"), columns: joined("columns") };
+}
+
+async function unpackLine(base64) {
   const raw = atob(base64);
   const bytes = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
