@@ -37,10 +37,10 @@ class Rows:
     groups: Callable[[], Iterator[Any]]
 
     def write(self, file: IO[bytes]) -> None:
-        """Write the table as Parquet."""
+        """Write the table as Parquet; probabilities hardly repeat, so looking for those that do only costs time."""
         import pyarrow.parquet as pq
 
-        with pq.ParquetWriter(file, self.schema) as writer:
+        with pq.ParquetWriter(file, self.schema, use_dictionary=_repeating(self.schema)) as writer:
             for group in self.groups():
                 writer.write_table(group)
 
@@ -57,6 +57,19 @@ class Rows:
 
         batches = [batch for group in self.groups() for batch in group.to_batches()]
         return pa.Table.from_batches(batches, self.schema)
+
+
+def _repeating(schema: Any) -> list[str]:
+    """Return the columns of a schema whose values repeat, as Parquet names them: all but fractions."""
+    import pyarrow.types as kinds
+
+    columns = {}
+    for field in schema:
+        is_list = kinds.is_list(field.type)
+        columns[f"{field.name}.list.element" if is_list else field.name] = (
+            field.type.value_type if is_list else field.type
+        )
+    return [name for name, kind in columns.items() if not kinds.is_floating(kind)]
 
 
 def example_rows(datasets: Mapping[str, Sequence[Example]]) -> Rows:
