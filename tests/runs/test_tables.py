@@ -27,6 +27,7 @@ from equipoise.records import (
     Score,
     SentencePair,
 )
+from equipoise.runs.checked_tables import read_parquet
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.tables import (
     SUMMARIES,
@@ -34,6 +35,7 @@ from equipoise.runs.tables import (
     column_rows,
     example_rows,
     examples_from_frame,
+    examples_from_table,
     outcomes_from_table,
     part_rows,
     selected_ids,
@@ -239,6 +241,9 @@ def test_examples_come_back_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = rows.table().to_pandas()
     assert frame["dataset"].tolist() == ["x"] * 4 + ["y"] and examples_from_frame(frame[:4]) == examples
     assert examples_from_frame(frame[:4].drop(columns="good"))[1:] == examples[1:]
+    read = list(examples_from_table(read_parquet(rows.content()).slice(0, 4)))
+    assert read == examples and read[0].groups is read[3].groups and read[2].candidates is read[3].candidates
+    assert all(example.cluster_id is example.set_id for example in read if example.cluster_id == example.set_id)
     assert frame["pair"][2] == '{"before": "ä", "rests": ["b c", "d c"], "sides": ["male", "female"]}'
     odd = example_rows({"x": [replace(one, text="\ud800", candidates=("\ud800", "b"))]}).table().to_pylist()
     assert (odd[0]["text"], odd[0]["candidates"]) == ("?", ["?", "b"])

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from equipoise.records import RunError
+from equipoise.records import RunError, RunKey
 from equipoise.run import audit
 from equipoise.runs import Run
 from equipoise.settings import Settings
@@ -24,15 +23,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return audit("planted:noise=1", ["builtin", "gendered"], out=tmp_path_factory.mktemp("kept") / "run", **few)
 
 
-def changed(run: Run, *, outcomes: pd.DataFrame | None = None, **manifest: Any) -> Any:
-    """Return a run whose manifest or outcomes say something else."""
-    facts = {name: getattr(run.manifest, name) for name in ("model", "engine", "tasks", "settings", "notes")}
-    return SimpleNamespace(
-        manifest=SimpleNamespace(**{**facts, **manifest}),
-        examples=run.examples,
-        outcomes=run.outcomes if outcomes is None else outcomes,
-        folder=run.folder,
-    )
+def changed(run: Run, *, rows: Any = None, stranger: int = -1, **manifest: Any) -> Run:
+    """Return a run whose manifest says something else, or that has these rows of its outcomes, one of a stranger."""
+    other = Run(run.folder)
+    other.manifest = replace(run.manifest, **manifest)
+    if rows is not None:
+        table = run.table("outcomes.parquet").take(rows)
+        ids = table["example_id"].to_pylist()
+        if stranger >= 0:
+            ids[stranger] = "stranger"
+        other._arrow["outcomes.parquet", ()] = table.set_column(
+            table.column_names.index("example_id"), "example_id", [ids]
+        )
+    return other
 
 
 def test_outcomes_come_out_again_part_by_part(run: Run) -> None:
@@ -83,22 +86,27 @@ def ids(examples: Any) -> list[str]:
     return [example.id for example in examples]
 
 
+KEY = RunKey("planted", "builtin", "mcq")
+
+
 def test_who_was_asked(run: Run) -> None:
     every = [name for name, data in zip(run.examples["id"], run.examples["dataset"], strict=True) if data == "builtin"]
-    assert ids(_asked(run, "builtin", "mcq")) == every and len(every) == 8
+    assert ids(_asked(run, KEY)) == every and len(every) == 8
     notes = [f"2 sentences were left out: {every[2]}, {every[3]}", "another note"]
-    assert ids(_asked(changed(run, notes=notes), "builtin", "mcq")) == [*every[:2], *every[4:]]
-    assert ids(_asked(changed(run, notes=["were left out: nobody"]), "builtin", "mcq")) == every
+    assert ids(_asked(changed(run, notes=notes), KEY)) == [*every[:2], *every[4:]]
+    assert ids(_asked(changed(run, notes=["were left out: nobody"]), KEY)) == every
 
 
 def test_a_sample_was_asked_in_its_own_order(run: Run) -> None:
     outcomes = run.outcomes
-    chosen = (outcomes["dataset"] == "builtin") & (outcomes["task"] == "mcq")
-    drawn = outcomes[chosen][::-1].iloc[:3]
-    others = outcomes[(outcomes["dataset"] == "gendered") | (outcomes["task"] == "next-word")]
+    chosen = ((outcomes["dataset"] == "builtin") & (outcomes["task"] == "mcq")).to_numpy()
+    drawn, others = np.flatnonzero(chosen)[::-1][:3], np.flatnonzero(~chosen)
     tasks = {**run.manifest.tasks, "mcq": {**run.manifest.tasks["mcq"], "samples": {"builtin": {}}}}
-    sampled = changed(run, outcomes=pd.concat([others, drawn]), tasks=tasks)
-    assert ids(_asked(sampled, "builtin", "mcq")) == list(dict.fromkeys(drawn["example_id"]))
-    assert len(_asked(sampled, "builtin", "next-word")) == 8 and len(_asked(sampled, "gendered", "mcq")) >= 8
-    strange = pd.concat([others, drawn.assign(example_id="stranger"), drawn])
-    assert ids(_asked(changed(run, outcomes=strange, tasks=tasks), "builtin", "mcq")) == list(drawn["example_id"])
+    rows = np.concatenate([others, drawn])
+    sampled = changed(run, rows=rows, tasks=tasks)
+    expected = list(dict.fromkeys(outcomes["example_id"].iloc[drawn]))
+    assert ids(_asked(sampled, KEY)) == expected
+    assert len(_asked(sampled, replace(KEY, task="next-word"))) == 8
+    assert len(_asked(sampled, replace(KEY, dataset="gendered"))) >= 8
+    strange = changed(run, rows=np.concatenate([rows, drawn[:1]]), stranger=len(others), tasks=tasks)
+    assert ids(_asked(strange, KEY)) == [*expected[1:], expected[0]]

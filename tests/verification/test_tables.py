@@ -6,10 +6,23 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
+from equipoise.runs.checked_tables import read_parquet
+from equipoise.runs.tables import column_rows
+from equipoise.verification import tables
 from equipoise.verification.finding import Finding
-from equipoise.verification.tables import TOLERANCE, compared, compared_tables
+from equipoise.verification.tables import TOLERANCE, compared
+
+
+def compared_tables(name: str, fresh: pd.DataFrame, claimed: pd.DataFrame, source: str) -> Finding:
+    """Compare two tables at once and row by row: it makes no difference."""
+    most = max(len(fresh), len(claimed))
+    single = [(fresh[at : at + 1], claimed[at : at + 1]) for at in range(most)]
+    whole = tables.compared_tables(name, [(fresh, claimed)], source)
+    assert tables.compared_tables(name, single, source) == whole
+    return whole
 
 
 def outcomes(**changes: Any) -> pd.DataFrame:
@@ -134,3 +147,21 @@ def test_the_tolerance_is_a_little_wider_for_a_large_number_of_the_folder(within
     assert same(0.0, beyond) and not same(beyond, 0.0)
     assert same(0.0, TOLERANCE) and same(TOLERANCE, 0.0) and not same(0.0, TOLERANCE * (1 + 2e-9))
     assert same(1e9, 1e9 + 1) and not same(1e9, 1e9 + 1.1)
+
+
+def test_a_table_is_compared_in_the_groups_that_it_is_written_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equipoise.runs.tables.ROWS", 2)
+    fresh = column_rows([{"n": np.arange(5.0), "name": np.array(list("abcde"), dtype=object)}])
+    claimed = read_parquet(fresh.content())
+
+    def found(table: Any) -> str:
+        blocks = list(tables.blocks_of("pairs.parquet", fresh, table))
+        assert max(len(block) for block, _ in blocks) == 2
+        return tables.compared_tables("pairs.parquet", blocks, "outcomes").what
+
+    assert found(claimed) == "5 rows with 2 columns recomputed from the outcomes"
+    assert found(claimed.slice(0, 4)) == "pairs.parquet has 4 rows, from the outcomes follow 5"
+    more = pa.concat_tables([claimed, claimed.slice(0, 1)])
+    assert found(more) == "pairs.parquet has 6 rows, from the outcomes follow 5"
+    assert found(claimed.take([0, 1, 2, 4, 3])) == "not what follows from the outcomes: n of 2 rows, name of 2 rows"
+    assert found(claimed.select(["n"])).endswith("or are missing: name")

@@ -228,7 +228,7 @@ def test_a_dataset_of_which_one_task_asked_a_sample_has_no_hash_to_check(honest:
     for sampled in (["mcq"], ["next-word"], ["next-word", "mcq"]):
         drawn = {name: {**run.manifest.tasks[name], "samples": {"builtin": {}}} for name in sampled}
         tasks = {**run.manifest.tasks, **drawn}
-        of_some: Any = SimpleNamespace(examples=run.examples, manifest=replace(run.manifest, tasks=tasks))
+        of_some: Any = SimpleNamespace(table=run.table, manifest=replace(run.manifest, tasks=tasks))
         told = "builtin: a sample was asked, so the dataset's hash says nothing of it"
         assert list(_examples(of_some)) == [Finding("examples", True, told)]
     (whole,) = _examples(run)

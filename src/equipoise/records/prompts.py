@@ -99,6 +99,10 @@ MOST_LOGPROB = 1e-4
 _LEAST = -math.inf
 
 
+NO_REDUCTIONS: Mapping[str, float] = {}
+"""Of scores without any, which share it: a million mappings of nothing would take 64 MB."""
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """An engine's answer: natural-log probabilities of every token of every continuation.
@@ -111,7 +115,7 @@ class Score:
 
     prompt_key: str
     token_logprobs: tuple[tuple[float, ...], ...]
-    reductions: Mapping[str, float] = field(default_factory=dict)
+    reductions: Mapping[str, float] = field(default_factory=lambda: NO_REDUCTIONS)
     flags: tuple[str, ...] = ()
     limits: ScoreLimits | None = None
     stops: tuple[float, ...] = ()

@@ -15,6 +15,7 @@ import pandas as pd
 from ..catalog import find
 from ..datasets.gendered import CONTROL_NAME
 from ..records import (
+    ABSENT,
     Booleans,
     Context,
     Floats,
@@ -174,9 +175,13 @@ class Run:
 
     def answers(self) -> Iterator[tuple[RunKey, Outcomes]]:
         """Yield the outcomes of every dataset and task of the run, also of those without a measurement."""
-        keys = self.table("outcomes.parquet").select(["dataset", "task"]).to_pandas().drop_duplicates()
-        for dataset, task in keys.itertuples(index=False):
-            yield RunKey(self.manifest.model, str(dataset), str(task)), Part(self, str(dataset), str(task)).outcomes
+        self.table("outcomes.parquet")  # whole, so that the keys are not read by themselves before
+        return ((key, Part(self, key.dataset, key.task).outcomes) for key in self.asked_keys())
+
+    def asked_keys(self) -> list[RunKey]:
+        """Return every dataset and task that was asked, also those without a measurement."""
+        asked = self.table("outcomes.parquet", ("dataset", "task")).to_pandas().drop_duplicates()
+        return [RunKey(self.manifest.model, str(dataset), str(task)) for dataset, task in asked.itertuples(index=False)]
 
     def texts(self) -> Iterator[tuple[Context, str]]:
         """Yield each question that the model answered in writing, and what it wrote."""
@@ -287,6 +292,14 @@ class Part:
 
     def asked(self, *columns: str) -> tuple[Any, Integers]:
         """Return these columns of the dataset's examples as an arrow table, and the row of each item's example."""
+        table, rows = self.example_rows(*columns)
+        if unknown := int((rows < 0).sum()):
+            place = self.run.path / "outcomes.parquet"
+            raise RunError(f"{place} is damaged (example_id: {unknown:,} answers are to no example of the run)")
+        return table, rows
+
+    def example_rows(self, *columns: str) -> tuple[Any, Integers]:
+        """Return the same, with ABSENT for the row of an item that has no example."""
         import pyarrow.compute as pc
 
         table = self.run.table("examples.parquet", ("dataset", "id", *columns))
@@ -297,12 +310,7 @@ class Part:
         known = pd.Index(ids)
         firsts = np.flatnonzero(~known.duplicated())
         rows = known[firsts].get_indexer(pd.Index(wanted))
-        if (rows < 0).any():
-            place = self.run.path / "outcomes.parquet"
-            raise RunError(
-                f"{place} is damaged (example_id: {int((rows < 0).sum()):,} answers are to no example of the run)"
-            )
-        return table, firsts[rows]
+        return table, np.where(rows < 0, ABSENT, firsts[rows])
 
     @cached_property
     def has_pronouns(self) -> bool:

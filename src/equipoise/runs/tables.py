@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from operator import attrgetter
 from typing import IO, Any
 
@@ -125,32 +126,40 @@ def _encodable(value: Any) -> Any:
 
 
 def examples_from_frame(frame: pd.DataFrame) -> list[Example]:
-    """Return the examples of rows of `examples.parquet`."""
-    columns: Iterable[Any] = frame.itertuples()
-    return [
-        Example(
-            id=row.id,
-            text=row.text,
-            candidates=tuple(map(str, row.candidates)),
-            gold=None if pd.isna(row.gold) else int(row.gold),
-            answerable=bool(row.answerable),
-            stereotype=None if pd.isna(row.stereotype) else int(row.stereotype),
-            groups=json.loads(row.groups),
-            set_id=row.set_id,
-            cluster_id=row.cluster_id,
-            slots=json.loads(row.slots),
-            pair=_pair(row.pair),
-            good=None if pd.isna(getattr(row, "good", None)) else int(row.good),
-        )
-        for row in columns
-    ]
+    """Return the examples of rows of `examples.parquet` as a frame."""
+    import pyarrow as pa
+
+    return list(examples_from_table(pa.Table.from_pandas(frame, preserve_index=False)))
 
 
-def _pair(text: Any) -> SentencePair | None:
-    if not isinstance(text, str):
-        return None
-    fields = json.loads(text)
-    return SentencePair(fields["before"], tuple(fields["rests"]), tuple(fields["sides"]))
+def examples_from_table(table: Any) -> Iterator[Example]:
+    """Yield the examples of rows of `examples.parquet`; those that say the same share it, as a million take much."""
+    names = [field.name for field in fields(Example) if field.name in table.column_names]  # older runs have no `good`
+    objects, candidates, pairs = cache(json.loads), cache(tuple), cache(_pair)
+    for batch in table.select(names).to_batches():
+        columns = {name: _values(batch[name]) for name in names}
+        columns |= {name: list(map(objects, columns[name])) for name in ("groups", "slots")}
+        columns["candidates"] = [candidates(tuple(several)) for several in columns["candidates"]]
+        both = zip(columns["set_id"], columns["cluster_id"], strict=True)
+        columns["cluster_id"] = [set_id if set_id == cluster else cluster for set_id, cluster in both]
+        columns["pair"] = [pairs(text) if text else None for text in columns["pair"]]
+        yield from map(Example, *columns.values())
+
+
+def _values(column: Any) -> list[Any]:
+    """Return a column of examples as Python's own values; equal texts are one object."""
+    import pyarrow.types as kinds
+
+    if kinds.is_dictionary(column.type):
+        texts: list[Any] = column_of_texts(column).tolist()
+        return texts
+    numbers: list[Any] = (column.cast("int64") if kinds.is_floating(column.type) else column).to_pylist()
+    return numbers
+
+
+def _pair(text: str) -> SentencePair:
+    known = json.loads(text)
+    return SentencePair(known["before"], tuple(known["rests"]), tuple(known["sides"]))
 
 
 def selected_ids(examples: pd.DataFrame, where: Sequence[str], source: str) -> set[str]:

@@ -20,6 +20,7 @@ from filelock import BaseFileLock
 
 from ..garbage import existing_kept, uncollected
 from ..records import Context, EquipoiseError, Prompt, RunError, Score, ScoreLimits
+from ..records.prompts import NO_REDUCTIONS
 from .engine import Engine, identity_key
 from .line_file import appended, damage_note, hold, lines_of, read_lines
 
@@ -175,11 +176,12 @@ def _row(score: Score) -> list[Any]:
 def _score(key: str, logprobs: Any, reductions: Any, flags: Any, limits: Any = None, stops: Any = ()) -> Score:
     tokens = tuple(tuple(map(float, candidate)) for candidate in logprobs)
     ends = tuple(map(float, stops))
+    reductions = dict(reductions) or NO_REDUCTIONS
     if limits is None:
-        return Score(str(key), tokens, dict(reductions), tuple(flags), None, ends)
+        return Score(str(key), tokens, reductions, tuple(flags), None, ends)
     low, high = (tuple(map(float, limits[name])) for name in ("low", "high"))
     known = ScoreLimits(low, high, tuple(map(int, limits["counts"])))
-    return Score(str(key), tokens, dict(reductions), tuple(flags), known, ends)
+    return Score(str(key), tokens, reductions, tuple(flags), known, ends)
 
 
 def _parse(line: bytes) -> list[Score] | None:

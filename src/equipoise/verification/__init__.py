@@ -5,14 +5,12 @@ Out: whether it is what it claims: its files' hashes, its examples, and all that
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
-
-from ..datasets.dataset import Dataset
 from ..files import StrangeFile, file_sha256, plain_file
 from ..measuring.sampling import dataset_samples
 from ..metrics.naming import metric_of
@@ -20,15 +18,15 @@ from ..progress import Progress
 from ..records import EquipoiseError, Outcomes, RunError, RunKey
 from ..run import measured_tables
 from ..runs import Run
-from ..runs.checked_tables import frame_of
 from ..runs.folder import STORES
 from ..runs.measurements import measurements_frame
-from ..runs.tables import examples_from_frame
+from ..runs.run import Part
+from ..runs.tables import Rows, texts_of
 from ..settings import Settings
 from .finding import Finding, some
-from .kept_answers import kept_answers, kept_tasks, why_without_scores
+from .kept_answers import asked_dataset, kept_answers, kept_tasks, why_without_scores
 from .settled import certified, settled
-from .tables import compared, compared_tables
+from .tables import blocks_of, compared, compared_tables
 
 UNNAMED = (*STORES, "scores.lock", "reasoning.lock", "manifest.json", ".run.lock")
 """Files of a run that need not be in the manifest: what an interrupted one continues from, and locks."""
@@ -90,25 +88,26 @@ def _strangers(run: Run) -> Iterator[Finding]:
 
 def _examples(run: Run) -> Iterator[Finding]:
     """Yield whether the examples are those whose hash and numbers the manifest names."""
-    unknown = sorted(set(run.examples["dataset"]) - set(run.manifest.datasets))
+    named = run.table("examples.parquet", ("dataset",))["dataset"].unique().to_pylist()
+    unknown = sorted(set(named) - set(run.manifest.datasets))
     if unknown:
         yield Finding("examples", False, f"{some(unknown)} is in the examples, but not in the manifest")
     for name, facts in run.manifest.datasets.items():
         if any(name in dataset_samples(run.manifest, task) for task in run.manifest.tasks):
             yield Finding("examples", True, f"{name}: a sample was asked, so the dataset's hash says nothing of it")
             continue
-        rows = run.examples[run.examples["dataset"] == name]
-        dataset = Dataset(name, tuple(examples_from_frame(rows)))
-        numbers = {"examples": len(rows), "sets": dataset.sets}
+        dataset = asked_dataset(run, name)
+        count = len(dataset.examples)
+        numbers = {"examples": count, "sets": dataset.sets}
         wrong = [f"{facts[key]:,} {key}, not {count:,}" for key, count in numbers.items() if facts[key] != count]
         digest, claimed = dataset.sha256, str(facts["sha256"])
         if digest != claimed:
-            text = f"{name}: the {len(rows):,} examples have the hash {digest[:12]}, the manifest says"
+            text = f"{name}: the {count:,} examples have the hash {digest[:12]}, the manifest says"
             yield Finding("examples", False, f"{text} {claimed[:12]}")
         elif wrong:
             yield Finding("examples", False, f"{name}: the manifest says {' and '.join(wrong)}")
         else:
-            yield Finding("examples", True, f"{name}: {len(rows):,} examples have the dataset's hash {digest[:12]}")
+            yield Finding("examples", True, f"{name}: {count:,} examples have the dataset's hash {digest[:12]}")
 
 
 def _tasks(run: Run) -> Iterator[Finding]:
@@ -129,19 +128,24 @@ def _tasks(run: Run) -> Iterator[Finding]:
 
 def _answers(run: Run) -> Iterator[Finding]:
     """Yield whether every answer is to an example of the run, with that example's set and right answer."""
-    asked = run.examples.drop_duplicates(["dataset", "id"]).set_index(["dataset", "id"])
-    keys = pd.MultiIndex.from_frame(run.outcomes[["dataset", "example_id"]])
-    places = asked.index.get_indexer(keys)
-    unknown = int((places < 0).sum())
+    total, unknown = 0, 0
+    differing: Counter[str] = Counter()
+    for key, outcomes in run.answers():
+        table, rows = Part(run, key.dataset, key.task).example_rows("set_id", "cluster_id", "answerable")
+        total, unknown = total + len(rows), unknown + int((rows < 0).sum())
+        known = rows >= 0
+        for column in ("set_id", "cluster_id", "answerable"):
+            values = table[column].to_numpy() if column == "answerable" else texts_of(table[column])
+            differing[column] += int((values[rows[known]] != getattr(outcomes, column)[known]).sum())
+    run.let_go("examples.parquet", "outcomes.parquet")
     if unknown:
-        yield Finding("answers", False, f"{unknown:,} of {len(places):,} are to no example of the run")
+        yield Finding("answers", False, f"{unknown:,} of {total:,} are to no example of the run")
         return
-    for column in ("set_id", "cluster_id", "answerable"):
-        differing = int((asked[column].to_numpy()[places] != run.outcomes[column].to_numpy()).sum())
-        if differing:
-            yield Finding("answers", False, f"{differing:,} of {len(places):,} differ from their example in {column}")
+    for column, count in differing.items():
+        if count:
+            yield Finding("answers", False, f"{count:,} of {total:,} differ from their example in {column}")
             return
-    yield Finding("answers", True, f"{len(places):,} answers belong to the examples of the run")
+    yield Finding("answers", True, f"{total:,} answers belong to the examples of the run")
 
 
 def _recomputed(run: Run, report: Progress) -> list[Finding]:
@@ -153,6 +157,8 @@ def _recomputed(run: Run, report: Progress) -> list[Finding]:
         parts = [] if reason else list(kept_answers(run))
     except UNREADABLE as error:
         findings.append(Finding("scores", False, f"the outcomes cannot be recomputed: {error}"))
+    asked_dataset.cache_clear()  # a million examples take more than all that follows
+    run.let_go("outcomes.parquet")
     if reason:
         findings.append(Finding("scores", True, f"there are none, so outcomes are taken as they are ({reason})"))
     if not parts:
@@ -172,7 +178,10 @@ def _tables(run: Run, parts: list[tuple[RunKey, Outcomes]], source: str, report:
     plan = Settings.again(run.manifest.settings).plan
     measured, _ = measured_tables(parts, plan, run.manifest, report)
     for name, made_from in (("outcomes.parquet", source), ("pairs.parquet", "outcomes")):
-        yield compared_tables(name, frame_of(name, measured.table(name)), run.frame(name), made_from)
+        fresh = measured.tables[name]
+        assert isinstance(fresh, Rows)
+        yield compared_tables(name, blocks_of(name, fresh, run.table(name)), made_from)
+        run.let_go(name)
     yield compared(measurements_frame(measured.measurements), run.measurements)
     yield from settled(run, dict(parts), plan)
     yield from certified(run)

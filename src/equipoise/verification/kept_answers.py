@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from ..catalog import names
@@ -12,7 +14,8 @@ from ..measuring.sampling import dataset_samples
 from ..records import EquipoiseError, Example, Outcomes, RunError, RunKey
 from ..runs import Run
 from ..runs.manifest import NO_SCORES
-from ..runs.tables import examples_from_frame
+from ..runs.run import Part
+from ..runs.tables import examples_from_table
 from ..scoring.kept_engine import KeptEngine
 from ..scoring.score_store import ScoreStore
 from ..scoring.text_store import TextStore
@@ -53,22 +56,31 @@ def kept_answers(run: Run) -> Iterator[tuple[RunKey, Outcomes]]:
     tasks = kept_tasks(run)
     scorer = ScoreStore.kept(run.folder.scores).scorer(engine)
     writer = TextStore.kept(run.folder.reasoning).writer(engine)
-    for dataset, name in run.outcomes[["dataset", "task"]].drop_duplicates().itertuples(index=False):
-        if name not in tasks:
-            raise RunError(f"the outcomes have a task {name}, the manifest has not")
-        examples = _asked(run, str(dataset), str(name))
-        yield RunKey(manifest.model, dataset, name), tasks[name].run(examples, scorer=scorer, writer=writer)
+    for key in run.asked_keys():
+        if key.task not in tasks:
+            raise RunError(f"the outcomes have a task {key.task}, the manifest has not")
+        yield key, tasks[key.task].run(_asked(run, key), scorer=scorer, writer=writer)
 
 
-def _asked(run: Run, dataset: str, task: str) -> tuple[Example, ...]:
+@lru_cache(maxsize=4)
+def asked_dataset(run: Run, name: str) -> Dataset:
+    """Return the examples of a run that are of one dataset."""
+    import pyarrow.compute as pc
+
+    table = run.table("examples.parquet")
+    made = Dataset(name, tuple(examples_from_table(table.filter(pc.equal(table["dataset"], name)))))
+    run.let_go("examples.parquet")
+    return made
+
+
+def _asked(run: Run, key: RunKey) -> Sequence[Example]:
     """Return the examples that a task was asked: all except in a sample, and except those that the model fails on."""
-    rows = run.examples[run.examples["dataset"] == dataset]
-    if dataset in dataset_samples(run.manifest, task):
-        outcomes = run.outcomes
-        asked_ids = outcomes["example_id"][(outcomes["dataset"] == dataset) & (outcomes["task"] == task)].unique()
+    asked = asked_dataset(run, key.dataset)
+    if key.dataset in dataset_samples(run.manifest, key.task):
         # In the order in which they were asked: intervals that hold at any look depend on it.
-        rows = rows.set_index("id", drop=False).loc[[name for name in asked_ids if name in set(rows["id"])]]
-    asked = Dataset(dataset, tuple(examples_from_frame(rows)))
-    ids = [note.partition("were left out: ")[2].split(", ") for note in run.manifest.notes]
-    left_out = {id for several in ids for id in several} & {example.id for example in asked.examples}
+        by_id = {example.id: example for example in asked.examples}
+        ids = dict.fromkeys(Part(run, key.dataset, key.task).outcomes.example_id.tolist())
+        asked = replace(asked, examples=tuple(by_id[id] for id in ids if id in by_id))
+    named = [note.partition("were left out: ")[2].split(", ") for note in run.manifest.notes]
+    left_out = {id for several in named for id in several} & {example.id for example in asked.examples}
     return asked.without(left_out).examples if left_out else asked.examples

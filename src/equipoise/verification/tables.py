@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ..runs.checked_tables import frame_of
+from ..runs.tables import Rows
 from .finding import Finding, some
 
 TOLERANCE = 1e-6
@@ -15,28 +19,50 @@ TOLERANCE = 1e-6
 KEYS = ["metric", "model", "dataset", "task", "group"]
 
 
-def compared_tables(name: str, fresh: pd.DataFrame, claimed: pd.DataFrame, source: str) -> Finding:
+Blocks = Iterable[tuple[pd.DataFrame, pd.DataFrame]]
+"""Rows that were computed again, and the same rows of the folder, block by block."""
+
+
+def compared_tables(name: str, blocks: Blocks, source: str) -> Finding:
     """Return whether the rows and columns of a table are those that follow from the run's `source`."""
-    check = name.partition(".")[0]
-    if len(fresh) != len(claimed):
-        return Finding(check, False, f"{name} has {len(claimed):,} rows, from the {source} follow {len(fresh):,}")
-    columns = set(fresh) ^ set(claimed)
+    check, rows = name.partition(".")[0], [0, 0]
+    columns: dict[str, None] = {}
+    wrong: Counter[str] = Counter()
+    for fresh, claimed in blocks:
+        rows = [rows[0] + len(fresh), rows[1] + len(claimed)]
+        columns |= dict.fromkeys(map(str, set(fresh) ^ set(claimed)))
+        if rows[0] == rows[1] and not columns:
+            wrong.update({str(column): int((~_same(fresh[column], claimed[column])).sum()) for column in fresh})
+    if rows[0] != rows[1]:
+        return Finding(check, False, f"{name} has {rows[1]:,} rows, from the {source} follow {rows[0]:,}")
     if columns:
         text = f"these columns of {name} do not follow from the {source}, or are missing"
-        return Finding(check, False, f"{text}: {some(sorted(map(str, columns)))}")
-    wrong = {column: ~_same(fresh[column], claimed[column]) for column in map(str, fresh)}
-    faults = [f"{column} of {int(rows.sum()):,} rows" for column, rows in wrong.items() if rows.any()]
+        return Finding(check, False, f"{text}: {some(sorted(columns))}")
+    faults = [f"{column} of {count:,} rows" for column, count in wrong.items() if count]
     if faults:
         return Finding(check, False, f"not what follows from the {source}: {some(faults)}")
-    return Finding(check, True, f"{len(fresh):,} rows with {len(wrong)} columns recomputed from the {source}")
+    return Finding(check, True, f"{rows[0]:,} rows with {len(wrong)} columns recomputed from the {source}")
+
+
+def blocks_of(name: str, fresh: Rows, claimed: Any) -> Blocks:
+    """Yield what was computed again beside an arrow table of the folder: frames of a whole table would be large."""
+    start = 0
+    for group in fresh.groups():
+        yield frame_of(name, group), frame_of(name, claimed.slice(start, len(group)))
+        start += len(group)
+    if start < len(claimed):
+        rest = claimed.slice(start)
+        yield frame_of(name, rest.slice(0, 0)), frame_of(name, rest)
 
 
 def _same(fresh: pd.Series, claimed: pd.Series) -> np.ndarray:
     """Return which cells of two columns are the same: numbers within the tolerance, all else exactly."""
     left, right = fresh.reset_index(drop=True), claimed.reset_index(drop=True)
     if any(isinstance(cell, np.ndarray) for cell in (*left[:1], *right[:1])):
-        pairs = zip(left, right, strict=True)
-        return np.array([_near(a, b) for a, b in pairs], dtype=bool)
+        if len({np.shape(cell) for cell in (*left, *right)}) == 1:  # as in most tables
+            stacked = [np.stack(list(column)).astype(float) for column in (left, right)]
+            return np.asarray(_close(*stacked).all(axis=1))
+        return np.array([_near(a, b) for a, b in zip(left, right, strict=True)], dtype=bool)
     if all(pd.api.types.is_numeric_dtype(column) for column in (left, right)):
         return np.asarray(_close(left.to_numpy(float, na_value=np.nan), right.to_numpy(float, na_value=np.nan)))
     return np.asarray(left.fillna("").astype(str) == right.fillna("").astype(str))
