@@ -231,15 +231,13 @@ class _Shared:
 def _shared(parts: Sequence[Part]) -> _Shared:
     """Return the items that the parts share: the same id, variant, text, candidates, right answer and set."""
     first, *others = parts
-    size = len(first.outcomes)
-    places, common = [np.arange(size)], np.ones(size, dtype=bool)
+    places = [np.arange(len(first.outcomes))]
     for part in others:
-        place = _places(first, part)
-        places.append(place)
-        common[np.delete(np.arange(size), place[place != ABSENT])] = False
+        places.append(_places(first, part))
         part.run.let_go("examples.parquet")
     first.run.let_go("examples.parquet")
-    return _Shared(places, common)
+    common = [np.isin(places[0], place) for place in places]
+    return _Shared(places, np.logical_and.reduce(common))
 
 
 def _places(first: Part, part: Part) -> Integers:
