@@ -153,6 +153,8 @@ def test_the_names_of_devices() -> None:
 class Telling:
     """An engine of a process: it scores a batch as the names of its prompts, and tells what it is asked."""
 
+    prepares = "pronouns"
+
     name, identity, notes = "m", {"w": 1}, ("noted",)
     texts_at_once = 3
 

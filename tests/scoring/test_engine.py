@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kept_texts import assert_kept
+from tiny import make_engine
 
-from equipoise.records import ModelError, Prompt, TaskNotPossible
+from equipoise.records import Example, ModelError, Prompt, TaskNotPossible
 from equipoise.scoring.engine import (
+    EVERY,
+    PRONOUNS,
     EngineDefaults,
     EngineElsewhere,
     _border,
@@ -23,6 +27,7 @@ from equipoise.scoring.engine import (
     in_order,
     left_out,
     neighbours,
+    noted,
 )
 from equipoise.scoring.planted import PlantedEngine
 
@@ -45,12 +50,27 @@ def test_batches_grow_and_end_between_sentences() -> None:
     ]
     batches = neighbours(prompts[::-1], size=2048)
     assert sorted(place for batch in batches for place in batch) == list(range(len(prompts)))
-    # The fourth ends where the number becomes 1000: there the texts share nothing.
-    assert [len(batch) for batch in batches] == [510, 510, 1020, 960, 1500]
+    # The sixth ends where 0159 becomes 0160: there the texts share less than at its full size.
+    assert [len(batch) for batch in batches] == [6, 15, 30, 63, 126, 240, 510, 1020, 1890, 600]
     # The three prompts of a sentence are in one batch.
     assert all(len({prompts[::-1][place].context[:4] for place in batch}) * 3 == len(batch) for batch in batches)
     assert neighbours([], size=128) == []
-    assert [len(batch) for batch in neighbours(prompts[:300], size=128)] == [120, 120, 60]
+    assert [len(batch) for batch in neighbours(prompts[:300], size=128)] == [6, 15, 30, 63, 126, 60]
+    for size in range(1, 6):
+        sizes = [len(batch) for batch in neighbours(prompts[:20], size=size)]
+        assert sum(sizes) == 20 and all(1 <= number <= size for number in sizes)
+
+
+def test_what_is_noted_of_examples_elsewhere() -> None:
+    def example(id: str, gender: str, pronoun: str) -> Example:
+        return Example(
+            id, "A text.", ("a", "b"), None, False, None, {"gender": gender}, "s", slots={"pronoun": pronoun}
+        )
+
+    several = [example("1", "male", "he"), example("2", "female", "she"), example("3", "male", "he")]
+    several.append(example("4", "neutral", "he"))
+    assert [one.id for one in noted(several, PRONOUNS)] == ["3", "2", "4"]
+    assert noted(several, EVERY) == several and noted(several, "") == []
 
 
 class Plain(EngineDefaults):
@@ -75,8 +95,15 @@ def test_what_most_engines_leave_as_it_is() -> None:
 
 def test_facts_of_an_engine_for_another_process() -> None:
     facts = {"name": "plain", "identity": Plain.identity, "description": {}, "neighbours": None}
-    assert facts_of(Plain()) == {**facts, "texts_at_once": 16, "prepares": False}
-    assert facts_of(PlantedEngine())["prepares"] is True
+    assert facts_of(Plain()) == {**facts, "in_order": True, "texts_at_once": 16, "prepares": ""}
+    assert facts_of(PlantedEngine())["prepares"] == EVERY
+    assert facts_of(make_engine())["prepares"] == PRONOUNS
+
+    class Grouped(Plain):
+        def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+            return [[0]]
+
+    assert facts_of(Grouped())["in_order"] is False
     shaped = Plain()
     shaped.shape = type("Shape", (), {"prompts": 7})  # type: ignore[attr-defined]
     assert facts_of(shaped)["neighbours"] == 7

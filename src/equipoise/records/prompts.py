@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from json.encoder import encode_basestring
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .errors import DatasetError, ModelError
 from .limits import ScoreLimits
@@ -75,8 +75,15 @@ class Prompt:
     def _hashed(self, identity: str) -> str:
         quoted, asked = encode_basestring, self.context
         context = quoted(asked) if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
-        content = f"[{quoted(identity)}, {context}, {_written(tuple(self.continuations))}]"
-        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        digest = _begun(identity).copy()
+        digest.update(f"{context}, {_written(tuple(self.continuations))}]".encode("utf-8", "surrogatepass"))
+        return str(digest.hexdigest()[:32])
+
+
+@lru_cache(maxsize=16)
+def _begun(identity: str) -> Any:
+    """Return the hash of the beginning of the JSON of all prompts to an engine."""
+    return hashlib.sha256(f"[{encode_basestring(identity)}, ".encode("utf-8", "surrogatepass"))
 
 
 @lru_cache(maxsize=4096)

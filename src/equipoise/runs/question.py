@@ -10,7 +10,7 @@ from typing import Any
 from ..options import RENAMED, DatasetOptions, QuestionOptions, StoppingOptions, options_of
 from ..records import RunManifest
 
-HOW = ("device", "reductions", "config", "head")
+HOW = ("device", "reductions", "config", "head", "norms")
 """Fields of an engine's identity that only say how it computed: a run may continue with others."""
 
 BY_CONTENT = ("shots", "wordings")

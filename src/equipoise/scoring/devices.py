@@ -19,7 +19,7 @@ from typing import Any
 
 from ..options import EngineOptions
 from ..records import Context, EquipoiseError, Example, ModelError, Prompt, Sampling, Score
-from .engine import EngineElsewhere, Opener, facts_of, neighbours
+from .engine import EngineElsewhere, Opener, facts_of, neighbours, noted
 from .processes import ChildProcess, end, line_to_parent
 
 ALL = "all"
@@ -95,10 +95,9 @@ class SeveralDevices(EngineElsewhere):
         parts = [worker.receive() for worker in self._workers]
         return [parts[number % count][number // count] for number in range(len(contexts))]
 
-    def prepare(self, examples: Iterable[Example]) -> None:
-        """Hand an example of each pronoun to the first process; its note comes back with the scores."""
-        pronouns = {example.slots.get("pronoun", ""): example for example in examples}
-        self._workers[0].feed(("prepare", list(pronouns.values())), ())
+    def prepare(self, examples: Sequence[Example]) -> None:
+        """Hand what is noted of examples to the first process; its note comes back with the scores."""
+        self._workers[0].feed(("prepare", noted(examples, self._about["prepares"])), ())
         self._workers[0].receive()
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from .conversation import (
     template_error,
 )
 from .nesting import Nesting, nesting
+from .pieces import Tokeniser
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class Encoder:
         if self._backend is not None:
             self._backend.no_truncation()
             self._backend.no_padding()
+        self._tokenise = None if self._backend is None else Tokeniser(self._backend)
         leading = _leading_specials(tokenizer)
         if bos == "always" and tokenizer.bos_token_id is None:
             raise ModelError("bos is always, but the tokenizer has no beginning-of-text token")
@@ -215,16 +217,10 @@ class Encoder:
         """Return the ids of each text, without special tokens."""
         if not texts:
             return []
-        if self._backend is not None:
-            # Directly by the tokenizers library: the wrapper in transformers takes three times as long as tokenising.
-            return backend_ids(self._backend, texts)
+        if self._tokenise is not None:
+            return self._tokenise(texts)
         encoded = self._tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)
         return [list(ids) for ids in encoded["input_ids"]]
-
-
-def backend_ids(backend: Any, texts: Sequence[str]) -> list[list[int]]:
-    """Return the ids of each text by a tokenizer of the tokenizers library."""
-    return [encoding.ids for encoding in backend.encode_batch_fast(list(texts), add_special_tokens=False)]
 
 
 def encoded(asked: Sequence[Asked], ids: Tokenise) -> list[Question]:

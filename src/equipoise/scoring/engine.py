@@ -17,8 +17,11 @@ DEFAULT_MODEL = RunOptions.model
 
 DEVICES = ("auto", "all", "cpu", "cuda", "mps")
 
-FIRST_PROMPTS = 512
-"""Prompts in the first batch of a large one's run; later ones grow to their full size."""
+FIRST_PROMPTS = 8
+"""Prompts in the first batch, whose scores are soon there; later ones grow to their full size."""
+
+PRONOUNS, EVERY = "pronouns", "examples"
+"""What an engine takes note of in `prepare`, where it says so (`prepares`): an example of each pronoun, or all."""
 
 BATCH_PROMPTS = 4096
 """Prompts in a batch of an engine that does not choose its batches."""
@@ -51,7 +54,7 @@ class Engine(Protocol):
         """What the user should know about how the engine worked, a sentence each."""
         ...
 
-    def prepare(self, examples: Iterable[Example]) -> None:
+    def prepare(self, examples: Sequence[Example]) -> None:
         """Take note of the examples that prompts will be made from; called before any of them is scored."""
         ...
 
@@ -98,7 +101,7 @@ class EngineDefaults:
     def texts_at_once(self) -> int:
         return 16
 
-    def prepare(self, examples: Iterable[Example]) -> None:
+    def prepare(self, examples: Sequence[Example]) -> None:
         """Do nothing: the prompts are all that the engine needs."""
 
     def remember(self) -> None:
@@ -174,9 +177,17 @@ def facts_of(engine: Any) -> dict[str, Any]:
         "identity": dict(engine.identity),
         "description": dict(engine.description),
         "neighbours": getattr(getattr(engine, "shape", None), "prompts", None),
+        "in_order": getattr(type(engine), "batches", None) is EngineDefaults.batches,
         "texts_at_once": engine.texts_at_once,
-        "prepares": type(engine).prepare is not EngineDefaults.prepare,
+        "prepares": getattr(engine, "prepares", EVERY) if type(engine).prepare is not EngineDefaults.prepare else "",
     }
+
+
+def noted(examples: Sequence[Example], prepares: str) -> list[Example]:
+    """Return the examples that an engine elsewhere takes note of; a million that it does not need are not sent."""
+    if prepares == PRONOUNS:
+        return list({(e.groups.get("gender", ""), e.slots.get("pronoun", "")): e for e in examples}.values())
+    return list(examples) if prepares else []
 
 
 def in_order(count: int, *, size: int) -> list[list[int]]:
@@ -187,7 +198,7 @@ def in_order(count: int, *, size: int) -> list[list[int]]:
 def neighbours(prompts: Sequence[Prompt], *, size: int) -> list[list[int]]:
     """Return batches of prompts that are neighbours in the order of their texts: these share the longest prefixes.
 
-    A batch ends where its texts share least with the next one, so it may be an eighth smaller than `size`.
+    A batch ends where its texts share least with the next one, so it may be an eighth smaller than `size`, or by four.
     """
     texts = [str(prompt.context) for prompt in prompts]
     order = sorted(range(len(prompts)), key=texts.__getitem__)
@@ -195,10 +206,9 @@ def neighbours(prompts: Sequence[Prompt], *, size: int) -> list[list[int]]:
     # The first batches are small, so that the device has work while the next ones are planned.
     most = min(size, FIRST_PROMPTS)
     while start < len(order):
-        stop = _border(texts, order, start + most, most // 8)
+        stop = _border(texts, order, start + most, min(most - 1, max(most // 8, 4)))
         batches.append(order[start:stop])
-        # Two of each size, then the double.
-        most = min(size, most * (1 + (len(batches) % 2 == 0)))
+        most = min(size, 2 * most)
         start = stop
     return batches
 

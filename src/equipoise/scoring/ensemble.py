@@ -46,7 +46,7 @@ class EnsembleEngine(EngineDefaults):
     def notes(self) -> Sequence[str]:
         return list(dict.fromkeys(note for member in self.members for note in member.notes))
 
-    def prepare(self, examples: Iterable[Example]) -> None:
+    def prepare(self, examples: Sequence[Example]) -> None:
         examples = list(examples)
         for member in self.members:
             member.prepare(examples)

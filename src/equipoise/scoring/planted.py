@@ -70,7 +70,7 @@ class PlantedEngine(EngineDefaults):
         leads = {f"{LEAD}:{name}" if name else LEAD: value for name, value in self.leads.items()}
         return {"engine": self.name, **{number: getattr(self, number) for number in _numbers()}, **leads}
 
-    def prepare(self, examples: Iterable[Example]) -> None:
+    def prepare(self, examples: Sequence[Example]) -> None:
         """Learn the right and the stereotypical answers of these examples."""
         examples = list(examples)
         for example in examples:

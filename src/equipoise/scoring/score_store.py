@@ -72,11 +72,8 @@ class ScoreStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         file, lock, self._file, self._lock = self._file, self._lock, None, None
-        self._scores, self._asked, self._waiting = (
-            {},
-            ((), ()),
-            set(),
-        )  # a million of them take half a gigabyte, which measuring needs
+        # A million of them take half a gigabyte, which measuring needs.
+        self._scores, self._asked, self._waiting = {}, ((), ()), set()
         try:
             if file is not None:
                 file.close()  # fails again where a write has failed because the disk is full

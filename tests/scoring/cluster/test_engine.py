@@ -228,7 +228,7 @@ class FakePool:
 
     def __init__(self, **about: Any) -> None:
         usual = {"name": "m", "identity": {"w": 1}, "description": {"mode": "a"}, "texts_at_once": 2}
-        self.about = {**usual, "prepares": True, "neighbours": None, **about}
+        self.about = {**usual, "prepares": True, "neighbours": None, "in_order": False, **about}
         self.told: list[Any] = []
         self.poison = ""
 
@@ -281,6 +281,10 @@ def test_what_an_engine_of_actors_says_and_asks(monkeypatch: pytest.MonkeyPatch)
     plain.prepare([])
     assert plain.batches(prompts) == [[1], [0]] and plain._pool.told == []  # type: ignore[attr-defined]
     plain.close()
+    usual = ClusterEngine(FakePool(in_order=True), 1)  # type: ignore[arg-type]
+    assert usual.batches(prompts * 2049) == [list(range(4096)), [4096, 4097]]
+    assert usual._pool.told == [], "prompts are not sent for that"  # type: ignore[attr-defined]
+    usual.close()
 
 
 def test_prompts_that_end_their_workers_are_named_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

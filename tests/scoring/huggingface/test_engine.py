@@ -12,11 +12,13 @@ import pytest
 from exactness import plain_scores
 from tiny import LLAMA, make_engine, make_model, make_tokenizer
 
+from equipoise.datasets.builtin import load_builtin
 from equipoise.options import EngineOptions
 from equipoise.records import Example, ModelError, Prompt
 from equipoise.scoring.huggingface import engine as module
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.huggingface.model import config_sha256
+from equipoise.scoring.huggingface.recorded import Recorder
 from equipoise.scoring.huggingface.schedule import Batch
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.packing.rules import RowPlan
@@ -211,21 +213,70 @@ def test_processes_plan_where_the_device_is_fast_and_there_is_enough(monkeypatch
     monkeypatch.setattr(module, "PlannerPool", lambda *given: made.append(given) or "pool")
     monkeypatch.setattr(module, "processes", lambda gpus: 3)
     engine = make_engine()
-    engine.expect(module.POOL_PROMPTS)
-    assert engine._open_pool() is None
+    assert engine._open_pool(module.POOL_PROMPTS) is None
     engine.device = SimpleNamespace(type="cuda")
-    engine._prompts = module.POOL_PROMPTS - 1
-    assert engine._open_pool() is None
-    engine.expect(module.POOL_PROMPTS)
-    assert engine._open_pool() == engine._open_pool() == "pool"
+    assert engine._open_pool(module.POOL_PROMPTS - 1) is None
+    assert engine._open_pool(module.POOL_PROMPTS) == engine._open_pool(1) == "pool"
     assert made == [(engine._encoder.serialized, 3)]
     engine._pool = None
-    engine._prompts = 0
     engine.batches(PROMPTS * module.POOL_PROMPTS)
     assert engine._pool == "pool", "they start while the prompts are sorted"
     engine._pool = None
+    (example,) = load_builtin().examples[:1]
+    engine.prepare([example] * (module.POOL_PROMPTS - 1))
+    assert engine._pool is None
+    engine.prepare([example] * module.POOL_PROMPTS)
+    assert engine._pool == "pool", "they start while prompts are made of the examples"
+    engine._pool = None
     monkeypatch.setattr(module, "processes", lambda gpus: 0)
-    assert engine._open_pool() is None
+    assert engine._open_pool(module.POOL_PROMPTS) is None
+
+
+def test_passes_of_a_small_model_on_one_gpu_are_recorded_where_there_are_many() -> None:
+    def recorder_of(*, prompts: int = module.POOL_PROMPTS, **facts: Any) -> Any:
+        engine = make_engine()
+        engine._mode = "packed"
+        engine._on_own_gpu = True
+        engine.shape = engine.shape._replace(fixed=True, row_tokens=512)
+        engine.expect(prompts)
+        for name, fact in facts.items():
+            setattr(engine, name, fact)
+        assert list(engine.score([])) == []
+        first = engine._passes.recorder
+        list(engine.score([]))
+        assert engine._passes.recorder is first, "there is one"
+        return first
+
+    assert isinstance(recorder_of(), Recorder)
+    assert recorder_of(prompts=module.POOL_PROMPTS - 1) is None
+    assert recorder_of(_on_own_gpu=False) is None
+    assert recorder_of(compiled="never") is None
+    shape = make_engine().shape
+    assert recorder_of(shape=shape._replace(fixed=True, row_tokens=1024)) is None
+    assert recorder_of(shape=shape._replace(fixed=False, row_tokens=512)) is None
+
+
+def test_a_compiled_model_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = make_engine()
+    engine._mode, engine._on_own_gpu, engine._passes.compiled = "packed", True, True
+    engine.shape = engine.shape._replace(fixed=True, row_tokens=512)
+    engine.expect(module.POOL_PROMPTS)
+    list(engine.score([]))
+    assert engine._passes.recorder is None
+
+
+@pytest.mark.parametrize(("borrowed", "on_gpu", "fused"), [(False, True, 1), (True, True, 0), (False, False, 0)])
+def test_norms_are_fused_on_one_gpu_in_a_model_of_ones_own(
+    monkeypatch: pytest.MonkeyPatch, borrowed: bool, on_gpu: bool, fused: int
+) -> None:
+    calls: list[Any] = []
+    monkeypatch.setattr(module, "is_on_one_gpu", lambda model: on_gpu)
+    monkeypatch.setattr(module, "fuse_norms", lambda model: calls.append(model) or 3)
+    tokenizer = make_tokenizer()
+    model = make_model("LlamaConfig", len(tokenizer), **LLAMA)
+    engine = HuggingFaceEngine(model, tokenizer, name="m", weights={"sha256": "0"}, borrowed=borrowed)
+    assert calls == [model] * fused and engine._on_own_gpu is bool(fused)
+    assert engine.identity.get("norms") == ("fused" if fused else None), "scores are never mixed with others"
 
 
 def test_the_first_batch_is_computed_before_compiling(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from equipoise.scoring.huggingface.model import (
     evaluating,
     gpus,
     is_encoder,
+    is_on_one_gpu,
     linear_layers,
     parameters_sha256,
     shape_for,
@@ -96,6 +97,22 @@ def test_the_shape_follows_from_the_model_s_widths(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(type(model.config), "get_text_config", lambda self, text=text: text)
         shape_for(model, torch.device("cpu"))
         assert asked[-1][1]["inner"] == expected
+
+
+@pytest.mark.parametrize(
+    ("home", "devices", "alone"),
+    [
+        ("transformers.models.llama.modeling_llama", ["cuda:0", "cuda:0"], True),
+        ("transformers.models.llama.modeling_llama", ["cuda:0", "cuda:1"], False),
+        ("transformers.models.llama.modeling_llama", ["cuda:0", "cpu"], False),
+        ("transformers.models.llama.modeling_llama", ["cpu"], False),
+        ("peft.peft_model", ["cuda:0"], False),
+    ],
+)
+def test_which_models_are_on_one_gpu(home: str, devices: list[str], alone: bool) -> None:
+    weights = [SimpleNamespace(device=torch.device(name)) for name in devices]
+    model = type("Model", (), {"__module__": home, "parameters": lambda self: iter(weights)})()
+    assert is_on_one_gpu(model) is alone
 
 
 def test_linear_layers_are_those_but_the_head() -> None:

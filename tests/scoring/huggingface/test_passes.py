@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -118,7 +120,23 @@ def test_the_layers_are_the_longest_list_of_modules() -> None:
     assert passes.layers == []
 
 
+@pytest.mark.parametrize("chosen", ["", "elsewhere"])
+def test_what_is_compiled_is_kept_in_the_cache_or_where_the_user_wants_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chosen: str
+) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    monkeypatch.setenv(module.COMPILED, chosen)
+    if not chosen:
+        monkeypatch.delenv(module.COMPILED)
+    passes = passes_of()
+    for layer in passes.layers:
+        monkeypatch.setattr(layer, "compile", lambda **_: None)
+    passes.compile()
+    assert os.environ[module.COMPILED] == (chosen or str(tmp_path / "compiled"))
+
+
 def test_layers_are_compiled_and_used_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(module.COMPILED, "somewhere")
     passes = passes_of()
     told: list[Any] = []
     for layer in passes.layers:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...options import EngineOptions
 from ...records import Context, Example, ModelError, Prompt, Sampling, Score
-from ..engine import EngineElsewhere, Opener, neighbours
+from ..engine import BATCH_PROMPTS, EngineElsewhere, Opener, in_order, neighbours, noted
 from .connection import Resources, connect, disconnect
 from .pool import TRIES, Piece, Pool, Recipe, give_up
 
@@ -39,14 +39,16 @@ class ClusterEngine(EngineElsewhere):
     def description(self) -> Mapping[str, Any]:
         return {**self._about["description"], "workers": self._workers}
 
-    def prepare(self, examples: Iterable[Example]) -> None:
-        if self._about["prepares"]:
-            self._pool.prepare(list(examples))
+    def prepare(self, examples: Sequence[Example]) -> None:
+        if some := noted(examples, self._about["prepares"]):
+            self._pool.prepare(some)
 
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
         size = self._about["neighbours"]
         if size is not None:
             return neighbours(prompts, size=size)
+        if self._about["in_order"]:
+            return in_order(len(prompts), size=BATCH_PROMPTS)
         groups: list[list[int]] = self._pool.ask(Piece("batches", (list(prompts),)))
         return groups
 

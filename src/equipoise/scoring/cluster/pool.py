@@ -197,9 +197,8 @@ class Pool:
             )
         self.about = self.about or about
         actor.ready = True
-        if about["prepares"]:
-            for reference in self._prepared:
-                actor.handle.prepare.remote(reference)
+        for reference in self._prepared:
+            actor.handle.prepare.remote(reference)
 
     def _collect(self, actor: _Actor) -> tuple[Piece, Any] | None:
         """Return the oldest call of an actor with its answer; None where the actor has died, and is replaced."""

@@ -15,7 +15,7 @@ import torch
 
 from ...options import EngineOptions
 from ...records import Example, ModelError, Prompt, Score
-from ..engine import EngineDefaults, identity_key
+from ..engine import PRONOUNS, EngineDefaults, identity_key
 from ..ensemble import mixture
 from ..packing.shape import Shape
 from .engine import HuggingFaceEngine
@@ -25,6 +25,8 @@ KIND = "channels of each layer's contribution, one mask for each layer and pass"
 
 class DropoutEngine(EngineDefaults):
     """A model whose answer is the mean over passes with dropout."""
+
+    prepares = PRONOUNS
 
     def __init__(self, engine: HuggingFaceEngine, *, share: float, passes: int, seed: int) -> None:
         self._engine = engine
@@ -59,7 +61,7 @@ class DropoutEngine(EngineDefaults):
         """Take note of how many prompts there are to score."""
         self._engine.expect(prompts)
 
-    def prepare(self, examples: Iterable[Example]) -> None:
+    def prepare(self, examples: Sequence[Example]) -> None:
         self._engine.prepare(examples)
 
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:

@@ -13,18 +13,20 @@ from typing import Any
 from ...options import EngineOptions
 from ...records import Context, Example, ModelError, Prompt, Sampling, Score
 from ..encoding import Asked, Encoder, neopronouns, split_notes
-from ..engine import EngineDefaults, identity_key, left_out, neighbours
+from ..engine import PRONOUNS, EngineDefaults, identity_key, left_out, neighbours
 from ..nesting import stops
 from ..packing.planners import PlannerPool, prefetch, processes
 from ..packing.rules import Mode, RowPlan, Rules
-from ..packing.shape import Shape
+from ..packing.shape import SMALL_ROW_TOKENS, Shape
 from ..reductions import REDUCTIONS, first_token_mass, reductions
 from .cpu import lay_out
 from .head import is_widened
 from .known_trials import circumstances, has_passed, remember
-from .model import config_sha256, gpus, is_encoder, window
+from .model import config_sha256, gpus, is_encoder, is_on_one_gpu, window
+from .norms import fuse_norms
 from .passes import MODES, Passes
 from .prefixes import Prefixes
+from .recorded import Recorder
 from .schedule import Batch, Schedule
 from .trial import PROMPTS, Trial
 from .writing import texts_at_once, write
@@ -39,11 +41,13 @@ COMPILE_EXTRA = 1_000_000_000
 """Parameters to add to a model's: what compiling saves where the model is so small that the GPU waits for Python."""
 
 POOL_PROMPTS = 8192
-"""Number of prompts from which several processes plan for a GPU."""
+"""Number of prompts from which several processes plan for a GPU, and passes of a small model are recorded."""
 
 
 class HuggingFaceEngine(EngineDefaults):
     """A causal language model of transformers."""
+
+    prepares = PRONOUNS
 
     def __init__(
         self,
@@ -66,6 +70,8 @@ class HuggingFaceEngine(EngineDefaults):
             )
         self._model = model
         self._borrowed = borrowed
+        self._on_own_gpu = not borrowed and is_on_one_gpu(model)
+        self._fused = fuse_norms(model) if self._on_own_gpu else 0
         self._encoder = Encoder(tokenizer, bos=options.bos, time=options.chat_time)
         self.name = name
         self._weights = dict(weights)
@@ -109,6 +115,7 @@ class HuggingFaceEngine(EngineDefaults):
             "config": config_sha256(self._model.config),
             "dtype": str(self.dtype).removeprefix("torch."),
             **({"head": "float32"} if is_widened(self._model.get_output_embeddings()) else {}),
+            **({"norms": "fused"} if self._fused else {}),
             "device": self.device.type,
             **({"reductions": list(REDUCTIONS)} if self._reduced else {}),
             **self._encoder.identity,
@@ -118,9 +125,10 @@ class HuggingFaceEngine(EngineDefaults):
     def notes(self) -> Sequence[str]:
         return [*self._notes, *split_notes(self._pronouns)]
 
-    def prepare(self, examples: Iterable[Example]) -> None:
+    def prepare(self, examples: Sequence[Example]) -> None:
         """Find out into how many tokens each neopronoun is split, for a note."""
         self._pronouns |= self._encoder.pieces(neopronouns(examples))
+        self._open_pool(len(examples))  # its processes start while prompts are made of the examples
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -144,7 +152,7 @@ class HuggingFaceEngine(EngineDefaults):
 
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
         self.expect(len(prompts))
-        self._open_pool()  # its processes start while the prompts are sorted
+        self._open_pool(len(prompts))  # its processes start while the prompts are sorted
         batches = neighbours(prompts, size=self.shape.prompts)
         if self._first is None and batches:
             self._first = frozenset(str(prompts[place].context) for place in batches[0])
@@ -170,6 +178,8 @@ class HuggingFaceEngine(EngineDefaults):
                 else:
                     batches = chain(head, batches)
                 self._compile()
+            elif self._worth_recording() and self._passes.recorder is None:
+                self._passes.recorder = Recorder(self._model)
             yield from self._scores(batches)
 
     def _scores(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
@@ -217,7 +227,7 @@ class HuggingFaceEngine(EngineDefaults):
                 self._note(left_out(error))
                 raise
 
-        pool = self._open_pool()
+        pool = self._open_pool(self._prompts)
         for plan in pool.plans(asked(), rules, plan_here) if pool else map(plan_here, asked()):
             if plan.mode != rules.mode == "packed":
                 beyond = f"{self.name} looks {self._window} tokens back; where prompts are longer"
@@ -228,9 +238,9 @@ class HuggingFaceEngine(EngineDefaults):
         mode, row_tokens = self._mode or "padded", self.shape.row_tokens
         return Rules(self.name, mode, self._fallback, self._window, self._longest, row_tokens)
 
-    def _open_pool(self) -> PlannerPool | None:
-        """Return the processes that plan, where the device is fast and there is enough to plan."""
-        if self._pool is None and self.device.type == "cuda" and self._prompts >= POOL_PROMPTS:
+    def _open_pool(self, prompts: int) -> PlannerPool | None:
+        """Return the processes that plan, where the device is fast and there are enough prompts to plan."""
+        if self._pool is None and self.device.type == "cuda" and prompts >= POOL_PROMPTS:
             serialized, count = self._encoder.serialized, processes(len(gpus()))
             self._pool = PlannerPool(serialized, count) if serialized and count else None
         return self._pool
@@ -284,6 +294,12 @@ class HuggingFaceEngine(EngineDefaults):
         """Return whether to compile: on request, or when there is enough work."""
         enough = self._prompts * (self._parameters + COMPILE_EXTRA) >= COMPILE_WORK
         return self.shape.fixed and (self.compiled == "always" or (self.compiled == "auto" and enough))
+
+    def _worth_recording(self) -> bool:
+        """Return whether to record passes: where a GPU waits for Python, and there is enough work."""
+        small = self.shape.fixed and self.shape.row_tokens == SMALL_ROW_TOKENS
+        enough = self._prompts >= POOL_PROMPTS
+        return self._on_own_gpu and small and enough and self.compiled != "never" and not self._passes.compiled
 
     def _compile(self) -> None:
         """Compile the model's layers, with block-sparse attention where that gives the same answers."""

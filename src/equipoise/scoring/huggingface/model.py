@@ -71,6 +71,12 @@ def shape_for(model: Any, device: torch.device) -> Shape:
     )
 
 
+def is_on_one_gpu(model: Any) -> bool:
+    """Return whether all of a model of transformers is on one GPU."""
+    devices = {parameter.device for parameter in model.parameters()}
+    return type(model).__module__.startswith("transformers.models.") and [d.type for d in devices] == ["cuda"]
+
+
 def linear_layers(model: Any) -> list[tuple[Any, str, torch.nn.Linear]]:
     """Return the plain linear layers of a model, but its head: each with its parent and its name there."""
     head = model.get_output_embeddings()

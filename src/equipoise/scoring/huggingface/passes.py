@@ -6,14 +6,16 @@ once, then its continuations from the prompt's cache) and padded (each input is 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ...cache import cache_folder
 from ..packing.prefix_tree import Pass, Row, fork, segments, stack
 from ..packing.rules import Mode
 from ..packing.shape import DENSE_ROW_TOKENS
@@ -21,9 +23,13 @@ from .attention import GROUPED, SEGMENTED, segment_views
 from .head import head_at
 from .model import BLOCK, ancestor_mask, block_mask, evaluating, shape_for, vocabulary_sums
 from .prefixes import Prefixes
+from .recorded import Recorder
 
 LOGIT_BYTES = 256 * 2**20
 """Bound on the float32 copies of logits held at once."""
+
+COMPILED = "TORCHINDUCTOR_CACHE_DIR"
+"""Where torch keeps what it has compiled; by itself in a folder for temporary files."""
 
 MODES: dict[Mode, str] = {
     "packed": "packed prefix trees",
@@ -35,7 +41,8 @@ MODES: dict[Mode, str] = {
 class Passes:
     """A model and the shape of its passes. `sparse`: whether packed rows use block-sparse attention.
 
-    `prefixes`: the rows computed last, where the next ones are to begin from them.
+    `prefixes`: the rows computed last, where the next ones are to begin from them. `recorder`: what replays passes of
+    one shape.
     """
 
     def __init__(self, model: Any, *, reduced: bool = False) -> None:
@@ -46,6 +53,7 @@ class Passes:
         self.sparse = False
         self.compiled = False
         self.prefixes: Prefixes | None = None
+        self.recorder: Recorder | None = None
         self._reduced = reduced
         self._head = model.get_output_embeddings()
         self._stateful = bool(getattr(model, "_is_stateful", False))
@@ -71,7 +79,11 @@ class Passes:
         return bool(getattr(self.model, "_supports_flex_attn", False)) and self.shape.row_tokens % BLOCK == 0
 
     def compile(self) -> None:
-        """Compile the model layer by layer: layers of a kind share one compilation, which takes seconds."""
+        """Compile the model layer by layer: layers of a kind share one compilation, which takes seconds.
+
+        It is kept for the next process, which then takes a quarter of that.
+        """
+        os.environ.setdefault(COMPILED, str(cache_folder() / "compiled"))
         for layer in self.layers:
             layer.compile(dynamic=False)
         self.compiled = True
@@ -119,7 +131,9 @@ class Passes:
         else:
             mask = np.arange(work.tokens.shape[1]) < work.lengths[:, None]
             inputs = {"attention_mask": self.tensor(mask.astype(np.int64))}
-        output = self._forward(self.tensor(work.sources), input_ids=self.tensor(work.tokens), use_cache=False, **inputs)
+        inputs |= {"input_ids": self.tensor(work.tokens), "use_cache": False}
+        with self.recorder.in_use() if self.recorder and fixed and not sparse else nullcontext():
+            output = self._forward(self.tensor(work.sources), **inputs)
         return work.counts, self._values(output.logits.squeeze(0), self.tensor(work.picks), self.tensor(work.targets))
 
     def _in_segments(self, row: Row, work: Pass) -> torch.Tensor:

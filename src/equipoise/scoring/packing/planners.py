@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 
 from ... import cores
 from ...records import EquipoiseError
-from ..encoding import Asked, backend_ids
+from ..encoding import Asked
+from ..pieces import Tokeniser
 from ..processes import ChildProcess, end, line_to_parent
 from .rules import RowPlan, Rules
 
@@ -170,11 +171,11 @@ def serve(line: Connection) -> None:
     """Answer the batches that arrive on the line, until its other end is closed."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_str(line.recv())
+    tokenise = Tokeniser(Tokenizer.from_str(line.recv()))
     line.send("ready")
     for rules, batch in _batches_of(line):
         try:
-            line.send(rules.plan(batch, lambda texts: backend_ids(tokenizer, texts)))
+            line.send(rules.plan(batch, tokenise))
         except EquipoiseError:
             line.send(None)
 
