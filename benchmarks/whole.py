@@ -5,10 +5,12 @@
 A number is the rows of a user's table; `synthbias`, `winoidentity` and `winobias+synthbias` need the real sentences
 (EQUIPOISE_DATA). A planted engine answers, or the model that `--model` names (`--model "smollm2 --dtype bfloat16"`).
 Each command is a process of its own: `audit` without a page, the same again from its kept scores, `measure`, `report`,
-`compare` of two such runs, `--help`, and a leaderboard of `--runs` small runs. `--against` names another checkout,
-which is measured in turn with this one. A command that takes longer than `--cap` seconds is ended, and its case with
-it. Seconds are of the processor, those of copies of the process included; `clock` is what a user waits. With `--clock`
-all phases are by the clock. What is in no phase is start: Python, imports, and the rest.
+`compare` of two such runs, `--help`, and a leaderboard of `--runs` small runs. With `--every` come all others that read
+a run or a table. `--against` names another checkout, which is measured in turn with this one. A command that takes
+longer than `--cap` seconds is ended, and its case with it. Seconds are of the processor, those of copies of the process
+included; `clock` is what a user waits. With `--clock` all phases are by the clock. What is in no phase is start:
+Python, imports, and the rest. GiB is the most memory that all processes of a command have held together (each page
+once), looked at twice a second.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ import importlib
 import itertools
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,9 @@ CASES = ("10000", "100000", "1000000", "synthbias", "winoidentity")
 VERBS = ("told", "asked", "called", "met", "thanked", "helped", "paid", "hired", "warned", "visited")
 ENDS = ("was late", "needed a rest", "had a plan", "was early", "wanted tea", "knew the way", "had the keys")
 BY_CLOCK = "WHOLE_BY_CLOCK"
+LOOK_EVERY = 0.5
+"""Seconds between two looks at the memory of a command."""
+
 PHASES = ("start", "load", "plan", "score", "measure", "write", "page")
 WATCHED = {
     "equipoise.settings:Settings.datasets": "load",
@@ -116,8 +121,7 @@ def inside(words: Sequence[str], note: Path) -> None:
     except SystemExit as ended:
         code = ended.code
     clock.turn("start")
-    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 2**20
-    facts = {"code": code or 0, "GiB": peak, "clock": time.monotonic() - begun, **clock.spent}
+    facts = {"code": code or 0, "clock": time.monotonic() - begun, **clock.spent}
     note.write_text(json.dumps(facts), encoding="utf-8")
 
 
@@ -127,14 +131,36 @@ def run(words: Sequence[str], tree: Path, cap: float) -> dict[str, float] | None
         note = Path(scratch) / "note.json"
         command = [sys.executable, __file__, "--inside", str(note), *words]
         environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
-        try:
-            subprocess.run(command, env=environment, timeout=cap, check=True, stdout=subprocess.DEVNULL)
-        except subprocess.TimeoutExpired:
-            return None
-        taken: dict[str, float] = json.loads(note.read_text(encoding="utf-8"))
+        begun, most = time.monotonic(), 0.0
+        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
+            while process.poll() is None:
+                most = max(most, held_by(process.pid))
+                if time.monotonic() - begun > cap:
+                    process.kill()
+                    return None
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(LOOK_EVERY)
+        taken: dict[str, float] = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {"code": 1}
     if taken.pop("code"):
         raise SystemExit(f"equipoise {' '.join(words)} failed")
-    return taken
+    return {**taken, "GiB": most}
+
+
+def held_by(process: int) -> float:
+    """Return the GiB that a process and all that it has started hold together; what they share counts once."""
+    started: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            started.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
+    family = [process]
+    for member in family:
+        family += started.get(member, [])
+    total = 0
+    for member in family:
+        with suppress(OSError, ValueError):
+            rollup = Path(f"/proc/{member}/smaps_rollup").read_text()
+            total += int(rollup.partition("\nPss:")[2].split()[0])
+    return total / 2**20
 
 
 def write_table(path: Path, rows: int) -> None:
@@ -155,7 +181,7 @@ def write_table(path: Path, rows: int) -> None:
                 writer.writerow((text, pronoun, first, second, "" if ambiguous else first, 1 if ambiguous else 2))
 
 
-def commands(case: str, folder: Path, model: str) -> list[tuple[str, list[str]]]:
+def commands(case: str, folder: Path, model: str, *, every: bool) -> list[tuple[str, list[str]]]:
     """Return the commands of a case by name; its runs go into the folder."""
     names = case.split("+")
     if case.isdigit():
@@ -172,13 +198,39 @@ def commands(case: str, folder: Path, model: str) -> list[tuple[str, list[str]]]
         return [*measured, ("report", ["report", first, "--quiet"])]
     audit = ["audit", "planted:noise=1", *data, "--out", first, *quick]
     other = ["audit", "planted:noise=1,seed=2", *data, "--out", second, *quick]
-    return [
+    usual = [
         ("audit", audit),
         ("audit again", audit),
         ("measure", ["measure", first, *quick]),
         ("report", ["report", first, "--quiet"]),
         ("(second run)", other),
         ("compare", ["compare", first, second, "--out", str(folder / "compare.html"), "--quiet"]),
+    ]
+    return [*usual, *further_commands(names[0], data, folder)] if every else usual
+
+
+def further_commands(name: str, data: list[str], folder: Path) -> list[tuple[str, list[str]]]:
+    """Return the other commands that read the first run, or its table."""
+    first, third = str(folder / "first"), str(folder / "third")
+    suite = folder / "suite.toml"
+    models = ["planted:noise=1", "planted:noise=1,seed=2"]
+    suite.parent.mkdir(parents=True, exist_ok=True)
+    suite.write_text(f"models = {models}\ntask = ['next-word']\ndata = [{name!r}]\nout = {str(folder / 'suite')!r}\n")
+    return [
+        ("audit with its page", ["audit", "planted:noise=1,seed=3", *data, "--out", third, "--quiet"]),
+        ("audit --cluster auto", ["audit", models[1], *data, "--out", f"{third}c", "--cluster", "auto", "--quiet"]),
+        ("verify", ["verify", first, "--quiet"]),
+        ("gate", ["gate", first, "--require", "ucerf[type=type2] >= 0", "--undecided", "pass", "--insist", "--quiet"]),
+        ("report --where", ["report", first, "--where", "gender=female", "--out", f"{first}-part", "--quiet"]),
+        ("report --as figures", ["report", first, "--as", "figures", "--out", f"{first}-figures", "--quiet"]),
+        ("report --as tables", ["report", first, "--as", "tables", "--out", f"{first}-tables", "--quiet"]),
+        ("report --as card", ["report", first, "--as", "card", "--out", f"{first}.md", "--quiet"]),
+        ("study estimators", ["study", "estimators", first, "--out", f"{first}-study", "--quiet"]),
+        ("leaderboard of both", ["leaderboard", first, third, "--out", str(folder / "site"), "--quiet"]),
+        ("suite of two models", ["suite", str(suite), "--quiet"]),
+        ("data check", ["data", "check", name]),
+        ("data export", ["data", "export", name, "--out", str(folder / "data"), "--private", "--quiet"]),
+        ("export lm-eval", ["export", "lm-eval", *data, "--out", str(folder / "tasks")]),
     ]
 
 
@@ -208,6 +260,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", nargs="+", default=list(CASES))
     parser.add_argument("--runs", type=int, default=50, help="runs of the leaderboard; 0: none")
+    parser.add_argument("--every", action="store_true", help="all commands that read a run or a table")
     parser.add_argument("--model", default="", help="the model to audit, with its options; default: a planted engine")
     parser.add_argument("--clock", action="store_true", help="phases by the clock instead of processor time")
     parser.add_argument("--against", type=Path, help="another checkout, measured in turn")
@@ -228,7 +281,10 @@ def main() -> None:
                 show(f"{chosen.runs} runs", "leaderboard", name, run(words, tree, chosen.cap), chosen.cap)
         for case in chosen.case:
             going = dict(trees)
-            listed = {name: commands(case, Path(scratch) / f"{case}-{name}", chosen.model) for name in trees}
+            listed = {
+                name: commands(case, Path(scratch) / f"{case}-{name}", chosen.model, every=chosen.every)
+                for name in trees
+            }
             for place, (command, _) in enumerate(listed["now"]):
                 for name, tree in list(going.items()):
                     taken = run(listed[name][place][1], tree, chosen.cap)

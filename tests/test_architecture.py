@@ -32,8 +32,8 @@ ROWS = (
     ("runs", "measuring"),
     ("datasets", "tasks", "scoring", "metrics", "stats"),
     ("options",),
-    ("catalog", "cache", "progress", "uncertainty"),
-    ("records", "files", "cores", "garbage", "interruption", "serving"),
+    ("catalog", "cache", "progress", "uncertainty", "serving"),
+    ("records", "files", "cores", "garbage", "interruption"),
 )
 """Top to bottom: a module imports rows below its own, and its own package, and nothing else of ours."""
 

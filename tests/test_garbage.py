@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from equipoise.garbage import existing_kept, uncollected
+from equipoise.garbage import OBJECTS, collect_as_usual, collect_rarely, existing_kept, uncollected, usual
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -28,3 +28,15 @@ def test_existing_objects_are_left_alone_until_the_end() -> None:
         assert gc.get_freeze_count() > before
         raise KeyError
     assert gc.get_freeze_count() == 0
+
+
+def test_garbage_is_looked_for_rarely_and_as_usual_again() -> None:
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(*usual)
+        collect_rarely()
+        assert gc.get_threshold() == (OBJECTS, *usual[1:])
+        collect_as_usual()
+        assert gc.get_threshold() == usual
+    finally:
+        gc.set_threshold(*before)

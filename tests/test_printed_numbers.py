@@ -18,7 +18,8 @@ from equipoise import audit, compare, summary
 from equipoise.records import Estimate, Measurement
 from equipoise.records.showing import Cell, Chart, Content, Dot, Finding, Section, Table
 from equipoise.report import COMPARED, IN_TERMINAL, run_text, sections
-from equipoise.runs.run import Part, Run, main_estimator
+from equipoise.runs.run import Part, Run
+from equipoise.runs.tables import main_estimator
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.topics.comparison import differences
 from equipoise.topics.leaderboard.boards import read_submissions, run_folders

@@ -13,6 +13,7 @@ from equipoise import report
 from equipoise.records import EquipoiseError
 from equipoise.records.showing import Chart, Section, Table
 from equipoise.report import SiteOptions, check_place
+from equipoise.topics import cases
 
 
 @pytest.fixture
@@ -53,10 +54,12 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(report, "COMPARED", (*TOPICS, *TOPICS))
     monkeypatch.setattr(report.background, "facts", lambda run: ["facts"])
     monkeypatch.setattr(report.standings, "facts", lambda comparison: ["standing"])
-    monkeypatch.setattr(report, "packers", lambda run, *, sentences: f"cases {sentences}")
+    monkeypatch.setattr(report, "packers", lambda run, *, sentences: [lambda: f"cases {sentences}"])
     monkeypatch.setattr(report, "are_many", lambda run: run.many)
+    for module in (report, cases):
+        monkeypatch.setattr(module, "fill_memory", lambda run: run.too_many)
     monkeypatch.setattr(report, "summary", lambda run: f"summary of {run.name}")
-    return SimpleNamespace(name="model", names=["x", "y"], parts=[], many=False)
+    return SimpleNamespace(name="model", names=["x", "y"], parts=[], many=False, too_many=False)
 
 
 def names(sections: list[Section]) -> list[str]:
@@ -70,11 +73,19 @@ def test_pages_of_runs_and_comparisons(run: Any, told: list[Any], monkeypatch: p
         assert (kind, head) == ("page", ("model", "Audit of", ["facts"]))
         made = [one() for one in shown]
         assert made[1] is None and names([*made[:1], *made[2:]]) == ["a", "b", *(["texts"] if sentences else [])]
-        cases = f"cases {sentences}"
-        assert rest == {"scripts": report.RUN_SCRIPTS, "cases": cases, "shared": None, "left_out": report.LEFT_OUT}
+        assert [pack() for pack in rest.pop("cases")] == [f"cases {sentences}"]
+        assert rest == {"scripts": report.RUN_SCRIPTS, "shared": None, "left_out": report.LEFT_OUT}
     run.many = True
     report.run_page(run)
     assert told.pop()[3]["shared"]() == "summary of model", "which the sections of a large page share"
+    run.too_many, gone = True, []
+    run.let_go = lambda *names: gone.append(names)
+    report.run_page(run)
+    _, _, shown, rest = told.pop()
+    assert rest["shared"] is None and not gone
+    assert [section and section.id for section in (made() for made in shown)] == ["a", None, "b", "texts"]
+    assert [pack() for pack in rest["cases"]] == ["cases True"]
+    assert gone == [("outcomes.parquet", "pairs.parquet", "examples.parquet")] * 5, "what was read for each"
     monkeypatch.setattr(report.standings, "beside_published", lambda comparison, published: published or None)
     monkeypatch.setattr(report, "differing", lambda comparison: section("differing"))
     report.comparison_page(run)

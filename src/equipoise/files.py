@@ -111,10 +111,13 @@ def written(path: Path) -> Iterator[Path]:
     sync_folder(path.parent)
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file beside its place and rename it: a crash leaves the old one or the new one, never half of one."""
-    with written(path) as part:
-        part.write_bytes(content)
+def write_file(path: Path, content: bytes | Iterable[bytes]) -> None:
+    """Write a file beside its place and rename it: a crash leaves the old one or the new one, never half of one.
+
+    What is large may be given in pieces.
+    """
+    with written(path) as part, open(part, "wb") as file:
+        file.writelines([content] if isinstance(content, bytes) else content)
 
 
 def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:

@@ -6,6 +6,21 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+usual = gc.get_threshold()
+
+OBJECTS = 5_000_000
+"""New objects after which a command looks for garbage; Python's own number is in the hundreds."""
+
+
+def collect_rarely() -> None:
+    """Look for garbage seldom from now on: a command makes little that its reference counts do not free."""
+    gc.set_threshold(OBJECTS)
+
+
+def collect_as_usual() -> None:
+    """Look for garbage as Python does by itself: for what runs for days, such as a server."""
+    gc.set_threshold(*usual)
+
 
 @contextmanager
 def uncollected() -> Iterator[None]:

@@ -41,7 +41,7 @@ from .topics import (
     settled,
     training,
 )
-from .topics.cases import are_many, case_section, packers
+from .topics.cases import are_many, case_section, fill_memory, packers, sparing
 from .topics.comparison import differences, seen, standings
 from .topics.comparison.cases import differing
 from .topics.leaderboard.boards import read_submissions, run_folders, write_measurements
@@ -155,9 +155,10 @@ def run_page(run: Run, *, sentences: bool = True) -> str:
     """Return the page of a run; without `sentences` no text of the dataset is in it."""
     from .media.page.html import Head, page
 
-    shown = [partial(topic, run) for topic in page_topics() if sentences or topic not in WITH_TEXTS]
+    topics = [partial(topic, run) for topic in page_topics() if sentences or topic not in WITH_TEXTS]
     head = Head(run.name, "Audit of", background.facts(run))
-    cases, shared = packers(run, sentences=sentences), partial(summary, run) if are_many(run) else None
+    shared = partial(summary, run) if are_many(run) and not fill_memory(run) else None
+    shown, cases = sparing(run, topics), sparing(run, packers(run, sentences=sentences))
     return page(head, shown, scripts=RUN_SCRIPTS, cases=cases, shared=shared, left_out=LEFT_OUT)
 
 
@@ -260,8 +261,7 @@ def comparison_page(
     names = comparison.names
     title = " and ".join(names) if len(names) == 2 else f"{len(names)} runs"
     shown = list(sections(comparison, COMPARED))
-    beside = standings.beside_published(comparison, published)
-    if beside is not None:
+    if beside := standings.beside_published(comparison, published):
         shown.insert(2, beside)
     if sentences and (section := differing(comparison)):
         shown.insert(1, section)

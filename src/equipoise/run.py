@@ -13,14 +13,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from .datasets import Dataset
 from .datasets.exposure import exposure_notes
 from .measuring.first_results import first_results
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
-from .measuring.sampling import Sampled, asked_as_needed, sample_of, with_samples
+from .measuring.sampling import Sampled, asked_as_needed, look_tables, sample_of, with_samples
 from .measuring.settling import Settled
 from .measuring.tables import item_columns, set_columns
 from .options import AuditOptions, MeasuringOptions, RunOptions, StoppingOptions, check_arguments, checked, takes
@@ -122,6 +120,7 @@ def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **ch
         del run  # and with it the tables, which are as large as all that follows
         release_tables()
         measured, notes = measured_tables(parts, settings.plan, manifest, shown(progress))
+        del parts
         return written(folder, with_fields(measured, contents=examples), manifest, notes)
 
 
@@ -173,10 +172,9 @@ def _finish(
     answers.clear()
     parts = [(key, unpacked()) for key, unpacked in parts]
     measured, notes = measured_tables(parts, plan, manifest, report)
-    measured = with_fields(measured, tables={**measured.tables, EXAMPLES: examples}, contents={EXAMPLES: examples})
-    if looks := [{**asdict(key), **look.row()} for key, sample in drawn for look in sample.looks]:
-        measured.tables["looks.csv"] = pd.DataFrame(looks)
-    return written(folder, measured, manifest, notes)
+    del parts
+    tables = {**measured.tables, EXAMPLES: examples, **look_tables(drawn)}
+    return written(folder, with_fields(measured, tables=tables, contents={EXAMPLES: examples}), manifest, notes)
 
 
 def measured_tables(

@@ -13,6 +13,8 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from .garbage import collect_as_usual
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -63,6 +65,7 @@ def _config(app: App, **more: Any) -> uvicorn.Config:
 
 def serve(app: App, *, host: str, port: int) -> None:
     """Serve the app until interrupted."""
+    collect_as_usual()
     uvicorn.Server(_config(app, host=host, port=port)).run()
 
 
@@ -82,6 +85,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 def serve_at(door: socket.socket, app: App) -> None:
     """Serve the app at a socket until interrupted."""
+    collect_as_usual()
     with door:
         uvicorn.Server(_config(app)).run(sockets=[door])
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pandas as pd
 
 from .datasets.dataset import Dataset
 from .progress import Progress, shown
@@ -16,7 +16,7 @@ from .run import measured_tables
 from .runs import Run, written
 from .runs.folder import RunFolder, folder_name
 from .runs.manifest import NO_SCORES, command_line, now
-from .runs.tables import example_rows, examples_from_frame, selected_ids
+from .runs.tables import example_rows, examples_from_table, release_tables, selected
 from .settings import Settings
 
 LONGEST = 100
@@ -57,8 +57,12 @@ def subset_run(
         parts = [
             (key, _kept(outcomes, examples[key.dataset])) for key, outcomes in run.answers() if key.dataset in examples
         ]
+        packed = {"examples.parquet": example_rows(examples).content()}
+        del run, examples  # which take as much memory as all that follows
+        release_tables()
         measured, undefined = measured_tables(parts, settings.plan, manifest, shown(progress))
-        measured.tables["examples.parquet"] = example_rows(examples)
+        del parts
+        measured = replace(measured, tables={**measured.tables, **packed}, contents=packed)
         return written(folder, measured, manifest, undefined)
 
 
@@ -77,13 +81,12 @@ def _selected(run: Run, where: Sequence[str]) -> tuple[dict[str, list[Example]],
 
 
 def _examples(run: Run, dataset: str, where: Sequence[str]) -> list[Example]:
-    rows = run.examples[run.examples["dataset"] == dataset]
-    return examples_from_frame(rows[rows["id"].isin(selected_ids(rows, where, f"{dataset} in {run.path}"))])
+    asked = run.examples_of(dataset)
+    return list(examples_from_table(asked.filter(selected(asked, where, f"{dataset} in {run.path}"))))
 
 
 def _kept(outcomes: Outcomes, examples: Sequence[Example]) -> Outcomes:
-    ids = {example.id for example in examples}
-    return outcomes.take(np.array([name in ids for name in outcomes.example_id], dtype=bool))
+    return outcomes.take(pd.Index(outcomes.example_id).isin([example.id for example in examples]))
 
 
 def _facts(name: str, examples: Sequence[Example]) -> Mapping[str, Any]:

@@ -92,8 +92,7 @@ def test_every_command_is_under_one_heading() -> None:
 
 def test_a_command_line_ends_as_its_command_and_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[Any] = []
-    monkeypatch.setattr(cli.gc, "set_threshold", lambda *given: done.append(("threshold", given)))
-    monkeypatch.setattr(cli.gc, "get_threshold", lambda: (7, 10, 10))
+    monkeypatch.setattr(cli, "collect_rarely", lambda: done.append("rarely"))
     monkeypatch.setattr(cli.gc, "freeze", lambda: done.append("freeze"))
     monkeypatch.setattr(cli, "ignore", lambda: done.append("ignore"))
     monkeypatch.setattr(cli, "tidy_cache", lambda: done.append("tidy"))
@@ -101,7 +100,7 @@ def test_a_command_line_ends_as_its_command_and_leaves_no_work_behind(monkeypatc
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 3
-    assert done == [("threshold", (700,)), "tidy", {"standalone_mode": False}, "ignore", "freeze"]
+    assert done == ["rarely", "tidy", {"standalone_mode": False}, "ignore", "freeze"]
 
 
 def test_an_arrow_that_a_terminal_cannot_show_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +111,7 @@ def test_an_arrow_that_a_terminal_cannot_show_is_replaced(monkeypatch: pytest.Mo
     monkeypatch.setattr(cli, "tidy_cache", lambda: None)
     monkeypatch.setattr(cli, "ignore", lambda: None)
     monkeypatch.setattr(cli.gc, "freeze", lambda: None)
-    monkeypatch.setattr(cli.gc, "set_threshold", lambda *_: None)
+    monkeypatch.setattr(cli, "collect_rarely", lambda: None)
     with pytest.raises(SystemExit):
         cli.main()
     assert [stream.errors for stream in streams] == ["replace", "replace"]
@@ -140,7 +139,7 @@ def test_only_streams_of_text_are_told_how_to_replace(monkeypatch: pytest.Monkey
         monkeypatch.setattr(cli, name, lambda: None)
     monkeypatch.setattr(cli, "app", lambda **named: 0)
     monkeypatch.setattr(cli.gc, "freeze", lambda: None)
-    monkeypatch.setattr(cli.gc, "set_threshold", lambda *_: None)
+    monkeypatch.setattr(cli, "collect_rarely", lambda: None)
     with pytest.raises(SystemExit):
         cli.main()
     assert wrapped.errors == "replace"

@@ -129,6 +129,30 @@ def test_every_value_has_an_interval_with_width_and_its_n() -> None:
     assert not result.orders and len(result.crossing) == 1
 
 
+@pytest.mark.parametrize("most", [16_384, 20])
+def test_means_of_resamples_are_those_of_the_sets_as_often_as_drawn(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equipoise.stats.bootstrap.MOST_UNITS", most)
+    rng = np.random.default_rng(4)
+    jobs = np.array(["", "cook", "judge", "aide"], dtype=object)[rng.integers(0, 4, SETS)]
+    values = replace(
+        values_of({"a": model(0.9, 0.8, 0.1, 1), "b": model(0.7, 0.6, 0.1, 2)}),
+        clusters=np.repeat(np.arange(SETS // 2), 2),
+        groups=jobs,
+    )
+    weights = values.weights(resamples=30, seed=3)
+    assert weights.shape == (min(most, SETS // 2), 30) and (weights.sum(axis=0) == len(weights)).all()
+    assert (values.units[::2] == values.units[1::2]).all(), "the sets of a cluster are drawn together"
+    by_set = weights[values.units]
+    expected = (values.values @ by_set) / by_set.sum(axis=0)
+    np.testing.assert_allclose(values.means(weights), expected, rtol=1e-13)
+    for run in (0, 1):
+        names, means = values.group_means(run, weights)
+        assert names.tolist() == ["aide", "cook", "judge"]
+        for place, name in enumerate(names):
+            inside = (jobs == name)[:, None] * by_set
+            np.testing.assert_allclose(means[:, place], values.values[run] @ inside / inside.sum(axis=0), rtol=1e-13)
+
+
 def test_resamples_are_checked() -> None:
     with pytest.raises(EquipoiseError, match="resamples must be at least 2, not 1"):
         Resamples(resamples=1)

@@ -112,7 +112,13 @@ def test_claims_tested_beside_the_estimates_are_the_same(outcomes: Outcomes, mon
 
     alone = measured()
     assert "p_corrected=0." in alone
-    monkeypatch.setattr(part, "BLOCK", 0)
-    for count in (1, 3):
-        monkeypatch.setattr(cores, "wanted", lambda count=count: count)
-        assert measured() == alone
+    started: list[Any] = []
+    aside = cores.aside
+    monkeypatch.setattr(cores, "aside", lambda function: (started.append(function), aside(function))[1])
+    for many, block, asides in ((len(outcomes), 10**9, 1), (10**9, 0, 1), (0, 0, 2), (len(outcomes) + 1, 10**9, 0)):
+        monkeypatch.setattr(part, "MANY", many)
+        monkeypatch.setattr(part, "BLOCK", block)
+        for count in (1, 3):
+            monkeypatch.setattr(cores, "wanted", lambda count=count: count)
+            started.clear()
+            assert measured() == alone and len(started) == asides

@@ -135,3 +135,23 @@ def test_columns_that_are_left_out_are_empty_and_take_texts_of_any_length(make_o
     for column in (outcomes.first, outcomes.good):
         assert column.dtype == np.int64 and column.tolist() == [ABSENT, ABSENT]
     assert outcomes.cluster_id is outcomes.set_id
+
+
+def test_columns_that_are_equal_are_held_once(make_outcomes) -> None:
+    rows = [{"pair": f"p{i // 2}", "probs": (0.1, 0.9), "gold": i % 2, "expects": 0, "age": "old"} for i in range(4)]
+    first, second = (
+        make_outcomes(rows),
+        make_outcomes([{**row, "gold": 0, "age": f"a{i}"} for i, row in enumerate(rows)]),
+    )
+    shared = second.sharing(first)
+    for name in (field.name for field in dataclasses.fields(Outcomes)):
+        before, after = getattr(second, name), getattr(shared, name)
+        if isinstance(before, np.ndarray):
+            np.testing.assert_array_equal(after, before, err_msg=name)
+    assert {name: column.tolist() for name, column in shared.groups.items()} == {
+        name: column.tolist() for name, column in second.groups.items()
+    }
+    assert shared.example_id is first.example_id and shared.set_id is first.set_id
+    assert shared.gold is second.gold and shared.probs is second.probs and shared.groups["age"] is second.groups["age"]
+    few = make_outcomes(rows[:2])
+    assert few.sharing(first).example_id is few.example_id

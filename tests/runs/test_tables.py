@@ -20,6 +20,7 @@ from run_tables import examples_frame, outcomes_frame
 from equipoise.datasets import open_dataset
 from equipoise.records import (
     ABSENT,
+    DatasetError,
     Limits,
     Outcomes,
     Prompt,
@@ -38,7 +39,7 @@ from equipoise.runs.tables import (
     examples_from_table,
     outcomes_from_table,
     part_rows,
-    selected_ids,
+    selected,
     texts_of,
 )
 from equipoise.scoring.engine import Engine
@@ -251,9 +252,14 @@ def test_examples_come_back_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_ids_are_chosen_by_conditions_and_parts_by_their_names() -> None:
     examples = list(open_dataset("builtin").examples[:4])
-    frame = examples_frame("builtin", [*examples, replace(examples[0], id="alone", set_id="alone")])
-    assert selected_ids(frame, ["paired=no"], "x") == {"alone"}
-    assert selected_ids(frame, ["gender=female"], "x") == {e.id for e in examples if e.groups["gender"] == "female"}
+    several = [*examples, replace(examples[0], id="alone", set_id="alone"), replace(examples[1], candidates=("a", "b"))]
+    asked = example_rows({"builtin": several}).table()
+    assert selected(asked, ["paired=no"], "x").tolist() == [example.id == "alone" for example in several]
+    female = [example.groups["gender"] == "female" for example in several]
+    assert selected(asked, ["gender=female"], "x").tolist() == female and len(set(female)) == 2
+    assert selected(asked, ["candidate=b", "paired=no"], "x").tolist() == [False] * 4 + [True] * 2
+    with pytest.raises(DatasetError, match=r"^x has nothing with candidate=c; known: "):
+        selected(asked, ["candidate=c"], "x")
     table = pa.table({"dataset": ["a", "a", "b"], "task": ["t", "u", "t"], "n": [1, 2, 3]})
     assert part_rows(table, "a", "t")["n"].to_pylist() == [1] and part_rows(table, "b", "t")["n"].to_pylist() == [3]
     same = table.slice(0, 1)

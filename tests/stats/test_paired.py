@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -290,12 +291,40 @@ def test_rows_of_both_models_have_shares_where_both_have(first: bool, second: bo
         )
         for at, has in enumerate((first, second))
     ]
-    mixed = paired._mixed(*sides, 5)
-    assert mixed.arrays[0].tolist() == [1.0, 2.0, 2.0, 3.0] and mixed.clusters.tolist() == [0, 1, 5, 6]
-    halves = paired._exchangeable(Contest([sides[0]], [sides[1]], n=2), 5)
+    halves = paired._Mixtures(5).contest(Contest([sides[0]], [sides[1]], n=2))
     (one,), (other,) = halves.first, halves.second
-    assert one.arrays[0].tolist() == other.arrays[0].tolist() == mixed.arrays[0].tolist() and halves.n == 2
+    assert one.arrays[0].tolist() == other.arrays[0].tolist() == [1.0, 2.0, 2.0, 3.0] and halves.n == 2
     assert one.clusters.tolist() == [0, 1, 5, 6] and other.clusters.tolist() == [10, 11, 15, 16]
-    assert (mixed.shares is None) != (first and second)
+    assert (one.shares is None) != (first and second)
     if first and second:
-        assert mixed.shares is not None and mixed.shares.tolist() == [3.0, 4.0, 4.0, 5.0]
+        assert one.row_shares is not None and one.row_shares.tolist() == [3.0, 4.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize("chosen", [None, np.array([3, 0]), slice(1, 3)], ids=["all", "some", "slice"])
+@pytest.mark.parametrize("other", [None, np.array([2]), slice(0, 2)], ids=["all", "some", "slice"])
+def test_mixtures_have_the_rows_of_both_models_and_join_what_they_share_once(chosen: Any, other: Any) -> None:
+    rng = np.random.default_rng(1)
+    columns, shares = [[rng.random(4) for _ in range(2)] for _ in range(2)]
+    numbers = np.array([0, 1, 1, 2])
+    names = [np.array(list("abab"), dtype=object), np.array(list("bbaa"), dtype=object)]
+
+    def side(number: int, function: Any, rows: Any) -> Statistic:
+        return Statistic(function, [columns[number], names[number]], numbers, rows, shares[number])
+
+    mixtures = paired._Mixtures(3)
+    made = [
+        mixtures.contest(Contest([side(0, function, chosen)], [side(1, function, other)], n=4)).first[0]
+        for function in (mean, accuracy_gap)
+    ]
+    every = slice(None)
+    for statistic in made:
+        for place, both in ((0, columns), (1, names)):
+            parts = [both[0][every if chosen is None else chosen], both[1][every if other is None else other]]
+            assert statistic.arrays[place].tolist() == np.concatenate(parts).tolist()
+        parts = [numbers[every if chosen is None else chosen], numbers[every if other is None else other] + 3]
+        assert statistic.clusters.tolist() == np.concatenate(parts).tolist()
+        parts = [shares[0][every if chosen is None else chosen], shares[1][every if other is None else other]]
+        assert statistic.row_shares is not None and statistic.row_shares.tolist() == np.concatenate(parts).tolist()
+    for name in ("numbers", "rows", "shares"):
+        assert getattr(made[0], name) is getattr(made[1], name)
+    assert all(a is b for a, b in zip(made[0].columns, made[1].columns, strict=True))

@@ -198,6 +198,8 @@ def test_who_is_named_first() -> None:
     assert first("Der Bäcker sah den Pilot.", "pilot", "bäcker") == 1
     assert first("Der Bäckerin sah den Pilot.", "pilot", "bäcker") == -1
     assert first("baker, pilot", "baker", "pilot") == 0
+    assert first("护士告诉农民她迟到了。", "农民", "护士") == 1, "words without spaces between them"
+    assert first("Der Ba\u0308cker sah den Pilot.", "pilot", "b\u00e4cker") == 1, "an accent in another encoding"
 
 
 def test_token_probabilities_are_geometric_means_of_the_likeliest() -> None:

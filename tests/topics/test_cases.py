@@ -155,6 +155,30 @@ def test_many_items_are_shown_by_several_cores(
     assert gone == (kept if many else []), "what all need is made once, before, and what it is made of is let go"
 
 
+def test_there_are_too_many_items_for_several_cores(planted_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(planted_run)
+    assert not cases.fill_memory(run)
+    monkeypatch.setattr(cases, "MOST_SHARED", len(run.items))
+    assert not cases.fill_memory(run)
+    monkeypatch.setattr(cases, "MOST_SHARED", len(run.items) - 1)
+    assert cases.fill_memory(run)
+
+
+@pytest.mark.parametrize("together", [1, 2, 3, 100])
+def test_a_header_is_written_a_part_at_a_time(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "TOGETHER", together)
+    header = {"names": ["a", 'b"', "ü"], "none": [], "one": ["x"], "nested": {"a": [1]}, "pairs": [["a", 1], ["b", 2]]}
+    for some in (header, {"number": 1, **header}, {"only": 3}):
+        assert "".join(cases._json(some)) == json.dumps(some, ensure_ascii=False, separators=(",", ":"))
+
+
+def test_texts_are_sorted_from_their_ends() -> None:
+    texts = ["he sat", "she sat", "ein Ärger", "a\U0001f600", "b\uffff", "she sat", "", "he sat "]
+    steps, names = cases._texts(Names.of(np.array(texts, dtype=object)))
+    assert names == sorted(set(texts), key=lambda text: text[::-1])
+    assert [names[place] for place in np.cumsum(steps)] == texts
+
+
 def test_perplexity_is_packed_where_desirability_is_by_another_estimator(planted_run: Path, tmp_path: Path) -> None:
     run = audit("planted:noise=1", limit=6, resamples=5, by=[], estimators=["margin"], out=tmp_path, progress=False)
     part = run.parts[0]

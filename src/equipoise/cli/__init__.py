@@ -12,6 +12,7 @@ from io import TextIOWrapper
 import typer
 
 from ..cache import tidy_cache
+from ..garbage import collect_rarely
 from ..interruption import ignore
 from . import (
     ask,
@@ -103,8 +104,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             # An arrow that an old terminal cannot show must not be a reason to fail.
             stream.reconfigure(errors="replace")
-    # Nearly everything is freed by its reference count; looking for cycles a hundred times less often saves a tenth.
-    gc.set_threshold(100 * gc.get_threshold()[0])
+    collect_rarely()
     try:
         with clear_errors():
             tidy_cache()

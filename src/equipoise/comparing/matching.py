@@ -20,7 +20,7 @@ from ..metrics import METRICS
 from ..records import ABSENT, Booleans, DatasetError, EquipoiseError, Integers, Outcomes, Strings
 from ..runs.measurements import Measurements, kind_title, ordered_kinds
 from ..runs.run import Part, Run, all_parts
-from ..runs.tables import selected_ids
+from ..runs.tables import selected, texts_of
 from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..uncertainty import ESTIMATORS, PERPLEXITY, Estimator
 from .values import items_of
@@ -168,9 +168,7 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
     """
     matches, faults = [], []
     for run in runs:
-        held = [part.outcomes for part in run.parts if part.has_items]
-        del held  # the run holds them, and no longer what they were made of
-        run.let_go("outcomes.parquet")
+        _read(run, [part for part in run.parts if part.has_items])
     for dataset, task in all_parts(list(runs)):
         having = [part for run in runs for part in run.parts if (part.dataset, part.task) == (dataset, task)]
         if len(having) < len(runs):
@@ -208,11 +206,20 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
 
 def matched_parts(parts: Sequence[Part]) -> Match:
     """Return the items that these parts of one dataset and task have in common, in whole sets."""
+    for part in parts:
+        _read(part.run, [part])
     shared = _shared(parts)
     matched = _in_whole_sets(parts, shared, shared.common)
     if matched is None:
         raise EquipoiseError(NOTHING_SHARED)
     return matched
+
+
+def _read(run: Run, parts: Sequence[Part]) -> None:
+    """Read the outcomes of parts of a run, which hold them from now on; what they are made of is let go."""
+    held = [part.outcomes for part in parts]
+    del held
+    run.let_go("outcomes.parquet")
 
 
 @dataclass(frozen=True)
@@ -233,6 +240,7 @@ def _shared(parts: Sequence[Part]) -> _Shared:
     first, *others = parts
     places = [np.arange(len(first.outcomes))]
     for part in others:
+        part.share(first)
         places.append(_places(first, part))
         part.run.let_go("examples.parquet")
     first.run.let_go("examples.parquet")
@@ -304,8 +312,8 @@ def _other_pronouns(runs: Sequence[Run]) -> str:
 
 def _chosen(part: Part, where: Sequence[str]) -> Booleans:
     """Return which items of a part meet one of the conditions."""
-    examples = part.run.examples[part.run.examples["dataset"] == part.dataset]
-    ids = selected_ids(examples, where, f"{part.dataset} in {part.run.path}")
+    asked = part.run.examples_of(part.dataset)
+    ids = texts_of(asked["id"])[selected(asked, where, f"{part.dataset} in {part.run.path}")]
     return pd.Index(part.outcomes.example_id).isin(ids)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from ..measuring.items import Items
 from ..records import Estimate, Floats
-from ..runs.run import Part, Run, column, main_estimator
+from ..runs.run import Part, Run, remembered
 
 
 def parts_of(runs: Sequence[Run], dataset: str, task: str) -> list[Part]:
@@ -17,7 +16,7 @@ def parts_of(runs: Sequence[Run], dataset: str, task: str) -> list[Part]:
     return [part for run in runs for part in run.parts if (part.dataset, part.task) == (dataset, task)]
 
 
-@lru_cache(maxsize=4)
+@remembered
 def items_of(part: Part) -> Items:
     """Return what can be computed of the answers of a part, once for all that ask for it."""
     return Items(part.outcomes)
@@ -27,11 +26,10 @@ def values(part: Part, kind: str, quantity: str) -> Floats:
     """Return D of sentences with a right answer, the certainty of those without, or U of sets, where it is known."""
     if bool((part.outcomes.sides != "").any()) or kind not in part.kinds:
         return np.empty(0)
-    name = {"U": "u", "D": "desirability"}.get(quantity, "certainty")
-    table = part.pairs if quantity == "U" else part.items
-    named = main_estimator(table, name)
-    known = column(part.of_kind(table[[column for column in ("type", named) if column in table]], kind), named)
-    if quantity != "U":
+    if quantity == "U":
+        known = part.numbers("pairs.parquet", "u", kind)
+    else:
+        known = part.numbers("outcomes.parquet", "desirability" if quantity == "D" else "certainty", kind)
         known = known[part.answerable(kind) == (quantity == "D")]
     return known[~np.isnan(known)]
 

@@ -7,6 +7,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ NO_CHANGES = re.compile(r"\bND\b")
 """The part of a Creative Commons licence that forbids passing changed copies on."""
 
 HUB_LICENCES = {"MIT": "mit", "CC0-1.0": "cc0-1.0", "CC BY 4.0": "cc-by-4.0", "CC BY-NC-ND 4.0": "cc-by-nc-nd-4.0"}
+TOGETHER = 10_000
+"""Rows that are taken out of a table at once."""
+
 OWN_GROUPS = ("type", "group", "gender", "form", "occupation", "other", "position", "side", "stereotype", "split")
 """Groups that a loader derives from the other columns."""
 
@@ -40,19 +44,20 @@ def export_dataset(
     reason = obstacle(dataset)
     if reason and not private:
         raise DatasetError(f"{dataset.name}: {reason}; a private copy, for your own use, can be written")
-    table = example_table(dataset.examples)
-    contents = {
-        "data.csv": to_csv(table),
-        "data.jsonl": _json_lines(table),
-        "data.parquet": _parquet(table),
-        **dict(text_format(dataset.examples)),
-    }
-    contents["README.md"] = _card(dataset, sorted(contents), made_with or {}, reason).encode()
-    place = Path(folder)
-    for name, content in contents.items():
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
+    place, names = Path(folder), []
+    # One after the other, so that none is held with another.
+    for name, content in chain(text_format(dataset.examples), _table_files(dataset.examples)):
         write_file(place / name, content)
-    return [place / name for name in contents]
+        names.append(name)
+    write_file(place / "README.md", _card(dataset, sorted(names), made_with or {}, reason).encode())
+    return [place / name for name in (*sorted(names), "README.md")]
+
+
+def _table_files(examples: Sequence[Example]) -> Iterator[tuple[str, bytes | Iterator[bytes]]]:
+    table = example_table(examples)
+    yield "data.csv", to_csv(table)
+    yield "data.jsonl", _json_lines(table)
+    yield "data.parquet", _parquet(table)
 
 
 def obstacle(dataset: Dataset) -> str:
@@ -66,8 +71,14 @@ def obstacle(dataset: Dataset) -> str:
 
 def example_table(examples: Sequence[Example]) -> pd.DataFrame:
     """Return the examples as a table that `equipoise audit --data FILE` reads back."""
-    frame = pd.DataFrame([_row(example) for example in examples])
-    return frame[[name for name in frame if frame[name].notna().any()]]
+    columns: defaultdict[str, list[Any]] = defaultdict(list)
+    for number, example in enumerate(examples):
+        for name, value in _row(example).items():
+            column = columns[name]
+            column += [None] * (number - len(column))  # of examples that do not have it
+            column.append(value)
+    whole = {name: [*column, *[None] * (len(examples) - len(column))] for name, column in columns.items()}
+    return pd.DataFrame({name: column for name, column in whole.items() if any(value is not None for value in column)})
 
 
 def _row(example: Example) -> dict[str, Any]:
@@ -95,10 +106,11 @@ def _row(example: Example) -> dict[str, Any]:
     }
 
 
-def _json_lines(table: pd.DataFrame) -> bytes:
-    rows = table.to_dict("records")
-    lines = [json.dumps({k: v for k, v in row.items() if not pd.isna(v)}, ensure_ascii=False) for row in rows]
-    return ("\n".join(lines) + "\n").encode()
+def _json_lines(table: pd.DataFrame) -> Iterator[bytes]:
+    for start in range(0, len(table), TOGETHER):
+        for row in table[start : start + TOGETHER].to_dict("records"):
+            known = {name: value for name, value in row.items() if not pd.isna(value)}
+            yield f"{json.dumps(known, ensure_ascii=False)}\n".encode()
 
 
 def _parquet(table: pd.DataFrame) -> bytes:

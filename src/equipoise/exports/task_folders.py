@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -87,13 +87,11 @@ class Part:
     name: str
     documents: Sequence[Document]
 
-    def lines(self) -> bytes:
-        """Return the questions as JSON lines."""
-        lines = []
+    def lines(self) -> Iterator[bytes]:
+        """Yield the questions as JSON lines."""
         for document in self.documents:
             record = {**document.record(), "candidates": _candidates(document), "metrics": self.metrics}
-            lines.append(json.dumps(record) + "\n")
-        return "".join(lines).encode()
+            yield f"{json.dumps(record)}\n".encode()
 
     @cached_property
     def metrics(self) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,29 +72,44 @@ def with_claims(rows: Sequence[Measurement], p_values: PValues, sample: Sample |
     return [_with_p(row, p_values, errors) for row in rows]
 
 
-def claimed(items: Items, plan: Plan, names: Collection[Name]) -> PValues:
-    """Return the p-values of what may be claimed among the measurements of these names, alone and corrected."""
-    p_values: dict[Name, tuple[float, float]] = {}
+class Claims(NamedTuple):
+    """What may be claimed of items that have that many types, and is not tested yet."""
+
+    groups: Sequence[Claim]
+    sure: Sequence[Claim]
+    occupations: Sequence[tuple[str, Mapping[str, str], tuple[Floats, Strings]]]
+    kinds: int
+
+
+def claims_of(items: Items, plan: Plan) -> Claims:
+    """Return what may be claimed of items; nothing where no intervals are asked for."""
+    if not plan.intervals:
+        return Claims([], [], [], 1)
     kinds = by_type(items)
-    groups = [claim for claim in _group_claims(items, plan, kinds) if claim.name in names]
-    sure = [claim for claim in _claims(items, plan, kinds, (OVERCONFIDENCE,)) if claim.name in names]
-    families = [(groups, SHARES["groups"]), (sure, SHARES["overconfidence"])]
+    groups, sure = _group_claims(items, plan, kinds), _claims(items, plan, kinds, (OVERCONFIDENCE,))
+    return Claims(list(groups), list(sure), list(_occupations(items, plan, kinds)), len(kinds))
+
+
+def tested(claims: Claims, names: Collection[Name], seed: int) -> PValues:
+    """Return the p-values of the claims that are measurements of these names, alone and corrected."""
+    p_values: dict[Name, tuple[float, float]] = {}
+    families = [(claims.groups, SHARES["groups"]), (claims.sure, SHARES["overconfidence"])]
+    families = [([claim for claim in several if claim.name in names], share) for several, share in families]
     families = [(several, share) for several, share in families if several]
-    occupations = list(_occupations(items, plan, kinds))
     tests: list[Callable[[], Any]] = []
     for several, _ in families:
-        tests.append(partial(sign_tests, [claim.units for claim in several], draws=DRAWS, seed=plan.seed))
-    for _, _, means in occupations:
-        tests.append(partial(separations, *means, seed=plan.seed))
+        tests.append(partial(sign_tests, [claim.units for claim in several], draws=DRAWS, seed=seed))
+    for _, _, means in claims.occupations:
+        tests.append(partial(separations, *means, seed=seed))
     results = iter(cores.shared_out(lambda test: test(), tests))
     for several, share in families:
         signs: SignTests = next(results)
         for claim, p, corrected in zip(several, signs.p.tolist(), signs.corrected.tolist(), strict=True):
             p_values[claim.name] = (p, corrected / share)
-    for metric, part, _ in occupations:
+    for metric, part, _ in claims.occupations:
         for row in next(results):
             name = metric, group_label({"occupation": row.group, **part})
-            p_values[name] = (row.corrected, row.corrected * len(kinds) / SHARES["occupations"])
+            p_values[name] = (row.corrected, row.corrected * claims.kinds / SHARES["occupations"])
     return p_values | _of_attributes(p_values)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from ..metrics import METRICS
 from ..records import Booleans, EquipoiseError, Estimate, Floats, Integers, Strings, UndefinedMetric
 from ..stats import concordance
-from ..stats.bootstrap import cluster_numbers, percentile, weight_chunks
+from ..stats.bootstrap import cluster_numbers, percentile, resampling_units, weight_chunks
 from ..stats.paired import Contest, Trial, corrected, is_detected, paired_differences
 from ..stats.ranks import Rank, ranks_of
 from ..stats.resampling import Statistic
@@ -61,24 +62,38 @@ class SetValues:
         """The number of sets."""
         return len(self.set_ids)
 
+    @cached_property
+    def units(self) -> Integers:
+        """The number of each set's resampling unit: its cluster, or a group of clusters where there are many."""
+        return resampling_units(self.clusters)
+
     def weights(self, *, resamples: int, seed: int) -> NDArray[np.float32]:
-        """Return how often each set was drawn in each resample of whole clusters, as (sets, resamples)."""
-        chunks = weight_chunks(int(self.clusters.max()) + 1, resamples=resamples, seed=seed)
-        return np.concatenate([chunk[self.clusters] for chunk in chunks()], axis=1)
+        """Return how often each unit was drawn in each resample, as (units, resamples)."""
+        chunks = weight_chunks(int(self.units.max()) + 1, resamples=resamples, seed=seed)
+        return np.concatenate(list(chunks()), axis=1)
+
+    def drawn_mean(self, by_set: Floats, weights: NDArray[np.float32]) -> Floats:
+        """Return the mean of a value of each set in every resample."""
+        means: Floats = (np.bincount(self.units, by_set) @ weights) / (np.bincount(self.units) @ weights)
+        return means
 
     def means(self, weights: NDArray[np.float32]) -> Floats:
         """Return UCerF by run, estimator and resample."""
-        means: Floats = (self.values.reshape(-1, self.sets) @ weights) / weights.sum(axis=0)
-        return means.reshape(len(self.runs), len(self.estimators), -1)
+        return np.array([[self.drawn_mean(row, weights) for row in by_estimator] for by_estimator in self.values])
 
     def group_means(self, run: int, weights: NDArray[np.float32]) -> tuple[Strings, Floats]:
         """Return the occupations, and UCerF of each by estimator, occupation and resample; NaN where none was drawn."""
         names = np.array(sorted(set(self.groups.tolist()) - {""}), dtype=object)
-        inside = (self.groups[None, :] == names[:, None]).astype(np.float64)
+        inside = self.groups != ""
+        shape = len(names), len(weights)
+        cells = np.searchsorted(names, self.groups[inside]) * len(weights) + self.units[inside]
+
+        def drawn(by_set: Floats | None = None) -> Floats:
+            by_unit = np.bincount(cells, None if by_set is None else by_set[inside], minlength=shape[0] * shape[1])
+            return np.asarray(by_unit.reshape(shape) @ weights, dtype=np.float64)
+
         with np.errstate(invalid="ignore", divide="ignore"):
-            totals = np.stack([(inside * values) @ weights for values in self.values[run]])
-            means: Floats = totals / (inside @ weights)
-        return names, means
+            return names, np.stack([drawn(by_set) for by_set in self.values[run]]) / drawn()
 
 
 @dataclass(frozen=True)
@@ -199,7 +214,7 @@ def set_estimate(
     metric = METRICS[name]
     statistic = Statistic(metric.function, [by_set], values.clusters)
     evidence = Evidence(metric, [statistic], float(by_set.mean()), 2, plan.level, plan.seed)
-    samples = (by_set @ weights) / weights.sum(axis=0) if evidence.needs_resamples else None
+    samples = values.drawn_mean(by_set, weights) if evidence.needs_resamples else None
     return replace(evidence.estimate(samples), n=values.sets)
 
 
@@ -250,13 +265,15 @@ def _within_runs(values: SetValues, weights: NDArray[np.float32], plan: Resample
     chosen = np.arange(values.sets)
     if values.sets > MOST_SETS:
         chosen = np.sort(np.random.default_rng(plan.seed).choice(values.sets, MOST_SETS, replace=False))
-    once = np.ones((values.sets, 1), dtype=np.float32)
+    once = np.ones((len(weights), 1), dtype=np.float32)
     for number, run in enumerate(values.runs):
         names, means = values.group_means(number, once)
         if len(names) > 1:
             drawn = values.group_means(number, weights)[1]
             yield from _of_columns("occupations", run, values, (means, drawn), plan)
-        yield from _of_sets(run, values.estimators, values.values[number][:, chosen], weights[chosen], plan)
+        yield from _of_sets(
+            run, values.estimators, values.values[number][:, chosen], weights[values.units[chosen]], plan
+        )
 
 
 def _of_columns(

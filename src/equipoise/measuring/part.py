@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -13,16 +13,19 @@ import numpy as np
 from .. import cores
 from ..records import Measurement, Outcomes, RunKey, group_label
 from .changes import changes
-from .claims import PValues, claimed, with_claims
+from .claims import Claims, claims_of, tested, with_claims
 from .following import with_followed
 from .group_pairs import group_pair_rows
 from .identities import identity_points
 from .items import Items
 from .leeway.widening import Name, leeway_sentences, leeways, metrics_by_name, name_of, widened
-from .measure import BLOCK, Measured, Plan, all_estimates, measure, measured_items, measured_points
+from .measure import BLOCK, Measured, Plan, all_estimates, jobs, measure, measured_items, measured_points
 from .points import Point, named_values
 from .stopping import Sample, with_guarantee
 from .worst import worst_groups
+
+MANY = 10_000
+"""Items from which groups are compared in a copy of the process: fewer are compared before it is there."""
 
 
 def measure_part(
@@ -30,32 +33,37 @@ def measure_part(
 ) -> tuple[list[Measurement], list[str]]:
     """Return every measurement of the items, and sentences on what is undefined or not known exactly."""
     outcomes = items.outcomes
-    points, notes = measured_points(items, plan)
-    marked = identity_points(items, plan)
-    tested = partial(_tested_groups, [*points, *marked], items, plan, sample)
-    # A few groups are sooner tested than handed out.
-    with cores.aside(tested) if len(points) + len(marked) > BLOCK else nullcontext(tested) as result:
+    list(jobs(items, plan))  # the columns that both processes read are computed before there are two
+    early = partial(_groups_and_claims, items, plan, sample)
+    with cores.aside(early) if len(items) >= MANY else nullcontext(early) as result:
+        points, notes = measured_points(items, plan)
+        marked = identity_points(items, plan)
+        groups, claims = result()
+    several = [named for point in (*points, *marked) for named in _names(point)]
+    tests = partial(tested, claims, {*several, *((row.name, group_label(row.parts)) for row in groups)}, plan.seed)
+    # A few claims are sooner tested than handed out.
+    with cores.aside(tests) if len(several) > BLOCK else nullcontext(tests) as p_values:
         measured, identities = all_estimates([(points, None), (marked, sample)], items, plan)
-        groups, p_values = result()
+        known = p_values()
     rows = [row.of(key) for row in measured]
     rows = with_followed(with_guarantee(rows, items, sample, plan.level), items, sample)
     rows += [row.of(key) for row in (*identities, *groups)]
-    rows = with_claims(rows, p_values, sample)
+    rows = with_claims(rows, known, sample)
     reach = leeways(outcomes, plan, lambda filled: _values(filled, plan))
     metrics = metrics_by_name(plan)
     wider = widened(rows, reach, outcomes.limits, metrics)
     return wider, [*notes, *set_sentences(items), *leeway_sentences(rows, wider, outcomes.limits, metrics)]
 
 
-def _tested_groups(
-    points: Sequence[Point], items: Items, plan: Plan, sample: Sample | None
-) -> tuple[list[Measured], PValues]:
-    """Return what is measured of several groups together, and the p-values of all that may be claimed."""
-    rows = _of_groups(items, plan, sample)
-    if not plan.intervals:
-        return rows, {}
-    names = {(point.job.name, group_label(value.parts)) for point in points for value in named_values(point)}
-    return rows, claimed(items, plan, names | {(row.name, group_label(row.parts)) for row in rows})
+def _groups_and_claims(items: Items, plan: Plan, sample: Sample | None) -> tuple[list[Measured], Claims]:
+    """Return what is measured of several groups together, and what may be claimed."""
+    return _of_groups(items, plan, sample), claims_of(items, plan)
+
+
+def _names(point: Point) -> Iterator[tuple[str, str]]:
+    """Yield the measurements that a point makes, by metric and group."""
+    for value in named_values(point):
+        yield point.job.name, group_label(value.parts)
 
 
 def set_sentences(items: Items) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..datasets import Dataset
 from ..options import StoppingOptions
@@ -202,6 +203,12 @@ def with_samples(manifest: RunManifest, sampled: Iterable[tuple[RunKey, Sampled 
             tasks[key.task] = {**tasks[key.task], "samples": samples}
             manifest = replace(manifest, tasks=tasks)
     return replace(manifest, tasks=tasks, notes=[*notes, *manifest.notes])
+
+
+def look_tables(sampled: Iterable[tuple[RunKey, Sampled | Settled]]) -> dict[str, pd.DataFrame]:
+    """Return the table of all looks by the name of its file; none where nobody looked."""
+    looks = [{**asdict(key), **look.row()} for key, drawn in sampled for look in drawn.looks]
+    return {"looks.csv": pd.DataFrame(looks)} if looks else {}
 
 
 def dataset_samples(manifest: RunManifest, task: str) -> Mapping[str, Any]:

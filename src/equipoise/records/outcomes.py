@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,16 @@ class Outcomes:
         """Return the names of the columns that have one value for each item."""
         others = ("probs", "logprobs", "logprobs_with_marker", "groups", "reductions", "limits")
         return [f.name for f in fields(cls) if f.name not in others]
+
+    def sharing(self, other: Outcomes) -> Outcomes:
+        """Return the same outcomes; columns and groups that are equal to those of others are theirs, and held once."""
+
+        def shared(column: Any, others: Any) -> Any:
+            return others if others is not None and np.array_equal(column, others) else column
+
+        columns = {name: shared(getattr(self, name), getattr(other, name)) for name in self._columns()}
+        groups = {name: shared(column, other.groups.get(name)) for name, column in self.groups.items()}
+        return replace(self, **columns, groups=groups)
 
     def __len__(self) -> int:
         return len(self.example_id)

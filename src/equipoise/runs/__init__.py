@@ -5,7 +5,8 @@ Out: the files of its folder (`RunFolder`), and the folder read back, checked an
 from __future__ import annotations
 
 from .folder import RunFolder
+from .held import Held
 from .measurements import Measurements
-from .run import Held, Part, Run, written
+from .run import Part, Run, written
 
 __all__ = ["Held", "Measurements", "Part", "Run", "RunFolder", "written"]

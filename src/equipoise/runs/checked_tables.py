@@ -161,6 +161,14 @@ def _different_texts(column: Any) -> Any:
     return pa.chunked_array([chunk.dictionary for chunk in column.chunks], column.type.value_type)
 
 
+def parquet_columns(content: bytes) -> list[str]:
+    """Return the names of the columns of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return list(pq.read_schema(pa.BufferReader(content)).names)
+
+
 def read_parquet(content: bytes, columns: Sequence[str] = ()) -> Any:
     """Return the arrow table of a Parquet file, or these columns, texts as numbers of different texts.
 

@@ -2,60 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from ..catalog import find
 from ..datasets.gendered import CONTROL_NAME
-from ..records import (
-    ABSENT,
-    Booleans,
-    Context,
-    Floats,
-    Integers,
-    Measurement,
-    Outcomes,
-    RunError,
-    RunKey,
-    RunManifest,
-    parse_group,
-)
+from ..records import ABSENT, Booleans, Context, Floats, Integers, Outcomes, RunError, RunKey, RunManifest, parse_group
 from ..scoring.text_store import read_texts
-from .checked_tables import checked_table, group_names
+from .checked_tables import group_names, parquet_columns
 from .folder import RunFolder
+from .held import Held
 from .manifest import name_in_suite, now, unfinished
 from .measurements import Measurements, kind_title, measurements_from_frame, ordered_kinds
-from .tables import Rows, part_rows, release_tables, texts_of
+from .tables import column, main_estimator, part_rows, release_tables, texts_of
 
+Value = TypeVar("Value")
 
-@dataclass
-class Held:
-    """What a command has just written into a run folder, and hands on: it is not read again.
+MANY = 50_000
+"""Items whose memory is looked for when they are let go: for fewer that would take longer than to read them."""
 
-    `tables` are by file name; `texts` are what the model wrote, with their questions. `contents` are files that were
-    read before, as they are: unpacked they take many times the memory.
-    """
-
-    tables: dict[str, pd.DataFrame | Rows | bytes]
-    outcomes: Mapping[tuple[str, str], Outcomes]
-    measurements: Sequence[Measurement]
-    texts: Sequence[tuple[Context, str]] | None = None
-    contents: Mapping[str, bytes] = field(default_factory=dict)
-
-    def table(self, name: str) -> Any:
-        """Return an arrow table as it would be read, once; None where the command did not write it.
-
-        What it is made of, such as every example, is let go.
-        """
-        content = self.tables.pop(name, None)
-        return checked_table(name, content.table()) if isinstance(content, Rows) else None
+MOST_HELD = 500_000
+"""Items up to which a command hands on what it has just written; more are read again as they are needed."""
 
 
 class Run:
@@ -167,11 +142,39 @@ class Run:
             read[name, columns] = self.folder.table(name, content, columns)
         return read[name, columns]
 
+    def examples_of(self, dataset: str, *columns: str) -> Any:
+        """Return the examples of a dataset as an arrow table, or only these columns of them."""
+        import pyarrow.compute as pc
+
+        table = self.table("examples.parquet", ("dataset", *columns) if columns else ())
+        return table.filter(pc.equal(table["dataset"], dataset))
+
+    @cached_property
+    def _names(self) -> dict[str, list[str]]:
+        """The columns of Parquet tables that were asked for, by name."""
+        return {}
+
+    def column_names(self, name: str) -> list[str]:
+        """Return the columns of a Parquet table of the run."""
+        if (name, ()) in self._arrow or name in self._held.tables:
+            return list(self.table(name).column_names)
+        if name not in self._names:
+            self._names[name] = parquet_columns(self.folder.content(name, self.manifest))
+        return self._names[name]
+
     def let_go(self, *names: str) -> None:
         """Forget Parquet tables once all that is needed of them is made; they are read again if they are asked for."""
         for key in [key for key in self._arrow if key[0] in names]:
             del self._arrow[key]
         release_tables()
+
+    def forget(self) -> None:
+        """Let go of all that was read, and made of it, as when many runs are read: what is asked for is read again."""
+        items = sum(len(part.outcomes) for part in vars(self).get("parts", ()) if "outcomes" in vars(part))
+        for name, kept in vars(Run).items():
+            if isinstance(kept, cached_property):
+                vars(self).pop(name, None)
+        _give_back(items)
 
     def answers(self) -> Iterator[tuple[RunKey, Outcomes]]:
         """Yield the outcomes of every dataset and task of the run, also of those without a measurement."""
@@ -228,7 +231,20 @@ class Run:
 def written(folder: RunFolder, held: Held, manifest: RunManifest, notes: Sequence[str]) -> Run:
     """Return the run with these tables, written; only with this step is it finished."""
     folder.commit(held.tables, replace(manifest, notes=[*manifest.notes, *notes], finished=now()))
+    items = sum(map(len, held.outcomes.values()))
+    if items > MOST_HELD:
+        held.tables.clear()
+        held.outcomes.clear()
+        _give_back(items)
+        held = Held({}, {}, held.measurements)
     return Run(folder, held=held)
+
+
+def _give_back(items: int) -> None:
+    """Give the memory of that many items that are no longer used back to the machine."""
+    if items >= MANY:
+        gc.collect()  # columns refer to each other
+    release_tables()
 
 
 @dataclass(frozen=True)
@@ -290,6 +306,17 @@ class Part:
         rows = part_rows(self.run.table("outcomes.parquet"), self.dataset, self.task)
         return self.run.folder.outcomes_of(rows, self.run.groups)
 
+    def share(self, other: Part) -> None:
+        """Hold what the outcomes have in common with those of another part only once."""
+        self.__dict__["outcomes"] = self.outcomes.sharing(other.outcomes)
+
+    def numbers(self, table: str, name: str, kind: str) -> Floats:
+        """Return a column of a Parquet table by the run's main estimator, for the rows of a type; no other is read."""
+        named = main_estimator(self.run.column_names(table), name)
+        columns = [column for column in ("type", named) if column in self.run.column_names(table)]
+        rows = part_rows(self.run.table(table, ("dataset", "task", *columns)), self.dataset, self.task)
+        return column(self.of_kind(rows.select(columns).to_pandas(), kind), named)
+
     def asked(self, *columns: str) -> tuple[Any, Integers]:
         """Return these columns of the dataset's examples as an arrow table, and the row of each item's example."""
         table, rows = self.example_rows(*columns)
@@ -300,10 +327,7 @@ class Part:
 
     def example_rows(self, *columns: str) -> tuple[Any, Integers]:
         """Return the same, with ABSENT for the row of an item that has no example."""
-        import pyarrow.compute as pc
-
-        table = self.run.table("examples.parquet", ("dataset", "id", *columns))
-        table = table.filter(pc.equal(table["dataset"], self.dataset))
+        table = self.run.examples_of(self.dataset, "id", *columns)
         ids, wanted = texts_of(table["id"]), self.outcomes.example_id
         if np.array_equal(ids, wanted):
             return table, np.arange(len(ids))  # each was asked once, in their order
@@ -317,8 +341,7 @@ class Part:
         """Whether every example names its pronoun."""
         import pyarrow.compute as pc
 
-        examples = self.run.table("examples.parquet", ("dataset", "slots"))
-        slots = examples["slots"].filter(pc.equal(examples["dataset"], self.dataset)).unique()
+        slots = self.run.examples_of(self.dataset, "slots")["slots"].unique()
         return bool(pc.all(pc.match_substring(slots.cast("string"), '"pronoun"')).as_py())
 
     @cached_property
@@ -329,7 +352,7 @@ class Part:
     @cached_property
     def kinds(self) -> list[str]:
         """The types of the items, resolvable first; [""] where they have none."""
-        return ordered_kinds(set(self.items["type"].dropna().unique().tolist()) if "type" in self.items else set())
+        return ordered_kinds(set(pd.unique(self.outcomes.group("type")).tolist()) - {""})
 
     def answerable(self, kind: str) -> Booleans:
         """Return which items of a type have a right answer that their text settles."""
@@ -341,18 +364,18 @@ class Part:
         return frame[frame["type"] == kind] if kind else frame
 
 
-def column(frame: pd.DataFrame, name: str) -> Floats:
-    """Return a column of numbers, all NaN where the table does not have it."""
-    if name not in frame:
-        return np.full(len(frame), np.nan)
-    return frame[name].to_numpy(dtype=np.float64)
+def remembered(function: Callable[[Part], Value]) -> Callable[[Part], Value]:
+    """Return a function of a part that computes its value once; it is kept with the part, and goes with it."""
+    place = f"{function.__module__}.{function.__qualname__}"
 
+    @wraps(function)
+    def once(part: Part) -> Value:
+        if place not in vars(part):
+            vars(part)[place] = function(part)
+        value: Value = vars(part)[place]
+        return value
 
-def main_estimator(frame: pd.DataFrame, name: str) -> str:
-    """Return the column of that name, or, where perplexity was not asked for, that of the first estimator."""
-    if name in frame:
-        return name
-    return next((str(other) for other in frame.columns if str(other).startswith(f"{name}_")), name)
+    return once
 
 
 def all_parts(runs: Iterable[Run]) -> Iterator[tuple[str, str]]:

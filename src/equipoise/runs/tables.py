@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from operator import attrgetter
@@ -14,10 +15,11 @@ import numpy as np
 import pandas as pd
 
 from ..datasets.conditions import Described, chosen
-from ..records import ABSENT, Example, Limits, Outcomes, SentencePair
+from ..records import ABSENT, Booleans, Example, Floats, Limits, Outcomes, SentencePair
 from ..records.json_texts import ObjectTexts
 from ..records.prompts import SECOND_PROBABILITY, SECOND_READING
 from ..scoring.reductions import REDUCTIONS
+from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, TOKEN_PROBABILITY
 
 SUMMARIES = (*REDUCTIONS, ENSEMBLE_AGREEMENT, TOKEN_PROBABILITY, P_TRUE, SECOND_READING, SECOND_PROBABILITY)
@@ -162,15 +164,19 @@ def _pair(text: str) -> SentencePair:
     return SentencePair(known["before"], tuple(known["rests"]), tuple(known["sides"]))
 
 
-def selected_ids(examples: pd.DataFrame, where: Sequence[str], source: str) -> set[str]:
-    """Return the ids of the examples of one dataset that meet one of the conditions."""
-    groups = {text: json.loads(text) for text in examples["groups"].unique()}
-    paired = examples["set_id"].duplicated(keep=False)
-    rows = zip(examples["groups"], examples["candidates"], paired, strict=True)
-    described = [
-        Described(groups[text], [str(name) for name in candidates], bool(two)) for text, candidates, two in rows
-    ]
-    return set(examples["id"][chosen(described, where, source)])
+def selected(table: Any, where: Sequence[str], source: str) -> Booleans:
+    """Return which examples of one dataset meet one of the conditions; those that say the same are looked at once."""
+    import pyarrow.compute as pc
+
+    sets = cluster_numbers(texts_of(table["set_id"]))
+    paired = np.bincount(sets)[sets] > 1
+    groups, people = texts_of(table["groups"]), texts_of(pc.binary_join(table["candidates"], "\0"))
+    numbers = joint_numbers(*map(cluster_numbers, (groups, people, paired)))
+    firsts = np.unique(numbers, return_index=True)[1]
+    candidates = table["candidates"].take(firsts).to_pylist()
+    facts = zip(map(json.loads, groups[firsts]), candidates, paired[firsts].tolist(), strict=True)
+    described = [Described(*of_example) for of_example in facts]
+    return np.array(chosen(described, where, source), dtype=bool)[numbers]
 
 
 def outcome_columns(key: Mapping[str, str], outcomes: Outcomes, derived: Columns) -> Columns:
@@ -248,11 +254,31 @@ def _array(column: Any, kind: Any, rows: slice) -> Any:
     return _column(values, kind)
 
 
+def column(frame: pd.DataFrame, name: str) -> Floats:
+    """Return a column of numbers, all NaN where the table does not have it."""
+    if name not in frame:
+        return np.full(len(frame), np.nan)
+    return frame[name].to_numpy(dtype=np.float64)
+
+
+def main_estimator(columns: Iterable[Any], name: str) -> str:
+    """Return the column of that name, or, where perplexity was not asked for, that of the first estimator.
+
+    `columns` are names, or a table.
+    """
+    names = list(map(str, columns))
+    return name if name in names else next((other for other in names if other.startswith(f"{name}_")), name)
+
+
 def release_tables() -> None:
-    """Give the memory of tables that are no longer used back to the machine; arrow would keep it for further ones."""
+    """Give the memory of what is no longer used back to the machine; arrow and C would keep it for further tables."""
+    import ctypes
+
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError):  # other systems than Linux
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def part_rows(table: Any, dataset: str, task: str) -> Any:

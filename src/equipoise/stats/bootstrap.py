@@ -73,6 +73,7 @@ def weight_chunks(clusters: int, *, resamples: int, seed: int) -> Chunks:
                 drawn = rng.integers(0, clusters, size=clusters)
                 draws[:, column] = np.bincount(drawn, minlength=clusters)
             yield draws
+            del draws  # one chunk is held at a time
 
     return chunks
 

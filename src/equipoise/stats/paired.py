@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from ..records import Estimate, Floats, Integers
 from . import bounded, jackknife, means
 from .bootstrap import percentile, weight_chunks
-from .resampling import CHUNK_BYTES, Chunks, Statistic, evaluate
+from .resampling import CHUNK_BYTES, Chunks, Copies, Statistic, evaluate
 
 TOLERANCE = 1e-6
 """Weights are float32: a permuted difference that is smaller than the observed one by less counts as equally large."""
@@ -126,7 +127,8 @@ def _p_values(contests: Sequence[Contest], clusters: int, trial: Trial) -> list[
 
 def _as_large(contests: Sequence[Contest], clusters: int, chunks: Chunks) -> list[tuple[int, int]]:
     """Return how many exchanges give a difference as large as the one seen, and in how many it is defined."""
-    exchanged = [_exchangeable(contest, clusters) for contest in contests]
+    mixtures = _Mixtures(clusters)
+    exchanged = [mixtures.contest(contest) for contest in contests]
     under_null = zip(contests, _differences(exchanged, chunks), strict=True)
     return [_counted(contest.difference, permuted) for contest, permuted in under_null]
 
@@ -190,21 +192,56 @@ def _differences(contests: Sequence[Contest], chunks: Chunks) -> list[Floats]:
     return differences
 
 
-def _exchangeable(contest: Contest, clusters: int) -> Contest:
-    """Return the contest between two mixtures of the models: its weights say who answers for whom (`_exchanges`)."""
-    first = [_mixed(a, b, clusters) for a, b in zip(contest.first, contest.second, strict=True)]
-    # The other halves of the exchanges are of the same rows, by the last two copies of the clusters.
-    second = [replace(statistic, numbers=statistic.numbers + 2 * clusters) for statistic in first]
-    return Contest(first, second, contest.n)
+class _Mixtures:
+    """Statistics over the rows of both models, each with its copy of the clusters: weights say who answers for whom.
+
+    What several of them share, such as a column, is joined once.
+    """
+
+    def __init__(self, clusters: int) -> None:
+        self._clusters = clusters
+        self._copies = Copies()
+        self._joined: dict[tuple[int, ...], tuple[Any, NDArray[Any]]] = {}
+        """By the identity of what was joined, which is held so that nothing else has it."""
+
+    def contest(self, contest: Contest) -> Contest:
+        """Return the contest between two mixtures of the models (`_exchanges`)."""
+        first = [self._mixed(a, b) for a, b in zip(contest.first, contest.second, strict=True)]
+        # The other halves of the exchanges are of the same rows, by the last two copies of the clusters.
+        second = [replace(statistic, numbers=self._moved(statistic.numbers, 2)) for statistic in first]
+        return Contest(first, second, contest.n)
+
+    def _mixed(self, first: Statistic, second: Statistic) -> Statistic:
+        columns = [self._both(*pair) for pair in zip(first.columns, second.columns, strict=True)]
+        numbers = self._both(first.numbers, self._moved(second.numbers, 1))
+        shares = None
+        if first.shares is not None and second.shares is not None:
+            shares = self._both(first.shares, second.shares)
+        rows = None
+        if first.rows is not None or second.rows is not None:
+            rows = self._once((numbers, first.rows, second.rows), lambda: _joined_rows(first, second))
+        return Statistic(first.function, columns, numbers, rows, shares, copies=self._copies)
+
+    def _both(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+        return self._once((first, second), lambda: np.concatenate([first, second]))
+
+    def _moved(self, numbers: Integers, copies: int) -> Integers:
+        return self._once((numbers, copies), lambda: numbers + copies * self._clusters)
+
+    def _once(self, sources: tuple[Any, ...], join: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """Return what is joined of some sources; the same sources in the same order give the same array."""
+        key = tuple(map(id, sources))
+        if key not in self._joined:
+            self._joined[key] = sources, join()
+        return self._joined[key][1]
 
 
-def _mixed(first: Statistic, second: Statistic, clusters: int) -> Statistic:
-    """Return the statistic over the rows of both models, by a copy of the clusters for each."""
-    arrays = [np.concatenate(pair) for pair in zip(first.arrays, second.arrays, strict=True)]
-    numbers = np.concatenate([first.clusters, second.clusters + clusters])
-    shares = first.row_shares, second.row_shares
-    both = None if shares[0] is None or shares[1] is None else np.concatenate([shares[0], shares[1]])
-    return Statistic(first.function, arrays, numbers, shares=both)
+def _joined_rows(first: Statistic, second: Statistic) -> Integers:
+    """Return the rows of two statistics among the items of both."""
+    size = len(first.numbers)
+    places = np.arange(size), np.arange(size, size + len(second.numbers))
+    some = (every if s.rows is None else every[s.rows] for every, s in zip(places, (first, second), strict=True))
+    return np.concatenate(list(some))
 
 
 def _exchanges(clusters: int, permutations: int, seed: Sequence[int]) -> Chunks:
@@ -219,8 +256,12 @@ def _exchanges(clusters: int, permutations: int, seed: Sequence[int]) -> Chunks:
         width = max(1, min(permutations, CHUNK_BYTES // (16 * clusters)))
         for start in range(0, permutations, width):
             size = (clusters, min(width, permutations - start))
-            swapped = rng.integers(0, 2, size=size, dtype=np.int8).astype(np.float32)
-            yield np.concatenate([1 - swapped, swapped, swapped, 1 - swapped])
+            swapped = rng.integers(0, 2, size=size, dtype=np.int8)
+            weights = np.empty((4, *size), dtype=np.float32)
+            weights[1] = weights[2] = swapped
+            weights[0] = weights[3] = 1 - swapped
+            yield weights.reshape(4 * clusters, -1)
+            del weights  # one chunk is held at a time
 
     return chunks
 

@@ -328,6 +328,7 @@ def _wave(
             batch.multiply(chunk)
         for place, parts in row_wise.items():
             parts.append(_row_wise(statistics[place], chunk))
+        del chunk  # before the next one is drawn
     results = {id(batch): batch.finish() for batch in batches}
     for place, tape in tapes.items():
         statistic, weights = statistics[place], tape.replay(results[id(tape.batch)])

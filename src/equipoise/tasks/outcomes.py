@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -155,23 +153,10 @@ def first_named(example: Example) -> int:
     """Return which of an example's people its text names first; ABSENT where one of the first two is not in it."""
     if example.pair:
         return ABSENT
-    first, second = [_place(example.text, candidate.strip()) for candidate in example.candidates[:PEOPLE]]
+    first, second = [first_mention(example.text, candidate.strip()) for candidate in example.candidates[:PEOPLE]]
     if first < 0 or second < 0 or first == second:
         return ABSENT
     return 0 if first < second else 1
-
-
-def _place(text: str, name: str) -> int:
-    """Return where a text names somebody, as whole words in any case; -1 where it does not."""
-    if text.isascii() and name.isascii():
-        return first_mention(text, name)
-    mention = _mention(name).search(text)
-    return mention.start() if mention else -1
-
-
-@lru_cache(maxsize=4096)
-def _mention(candidate: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(candidate)}(?!\w)", re.IGNORECASE)
 
 
 def strings(values: Sequence[str]) -> Any:

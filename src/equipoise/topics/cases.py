@@ -10,11 +10,11 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,8 @@ from ..comparing.values import items_of
 from ..datasets.pronouns import side_words
 from ..records import Booleans, Floats, Integers, Outcomes
 from ..records.showing import Section
-from ..runs.run import Part, Run, column, main_estimator
+from ..runs.run import Part, Run
+from ..runs.tables import column, main_estimator
 from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..tasks.multiple_choice import asked_order
 from ..tasks.outcomes import further_options
@@ -36,11 +37,21 @@ NOTHING = 65535
 """In place of a number that a case does not have."""
 
 NO_FATE = 255
-MANY_ITEMS = 50_000
+Made = TypeVar("Made")
+
+MANY_ITEMS, MOST_SHARED = 50_000, 500_000
+"""Items from which, and up to which, a page is made on several cores: every copy of a process takes memory."""
+
 D_SCALE = 10_000
 _PRONOUN = re.compile(r'"pronoun": "([^"\\]*)"')
 BLOCK, LEVEL = 2**20, 6
 """Bytes that are compressed at once, and how hard to try."""
+
+LENGTH = struct.Struct("<I")
+"""What cases begin with: the length of their header."""
+
+TOGETHER = 10_000
+"""Items of a list that are written at once."""
 
 GZIP_HEAD = bytes((31, 139, 8, 0, 0, 0, 0, 0, 0, 255))
 """What a gzip file begins with that names no file, no time and no system."""
@@ -64,12 +75,32 @@ def are_many(run: Run) -> bool:
 
     Of many, what cases and sections are made of is read now, once for all.
     """
-    many = sum(len(part.items) for part in run.parts) >= MANY_ITEMS
+    many = _count(run) >= MANY_ITEMS
     if many:
         read = [(part.outcomes, part.pairs, items_of(part).members) for part in run.parts], run.groups
         del read  # the run holds it
         run.let_go("outcomes.parquet", "pairs.parquet")
     return many
+
+
+def fill_memory(run: Run) -> bool:
+    """Return whether a page of all cases is made on one core, and in little memory."""
+    return _count(run) > MOST_SHARED
+
+
+def sparing(run: Run, makers: Iterable[Callable[[], Made]]) -> list[Callable[[], Made]]:
+    """Return what makes parts of a page of a run; where tables fill the memory, those read for one are let go."""
+
+    def made(make: Callable[[], Made]) -> Made:
+        result = make()
+        run.let_go("outcomes.parquet", "pairs.parquet", "examples.parquet")
+        return result
+
+    return [partial(made, make) for make in makers] if fill_memory(run) else list(makers)
+
+
+def _count(run: Run) -> int:
+    return sum(len(part.items) for part in run.parts)
 
 
 @dataclass(frozen=True)
@@ -138,6 +169,8 @@ def _pack_numbers(run: Run) -> str:
 
 
 def _joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    if len(parts) == 1:
+        return dict(parts[0])
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -268,13 +301,14 @@ def _texts(column: Names) -> tuple[NDArray[Any], list[str]]:
     Sentences that differ in a word or two are then neighbours, where the compression can see it: it looks
     back 32 kB, and a full-size run of a few hundred variants a sentence is a fifth as large.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     column = column.by_appearance()
-    names = column.names.tolist()
-    turned = [name[::-1] for name in names]
-    order = np.array(sorted(range(len(names)), key=turned.__getitem__), dtype=np.int64)
-    place = np.empty_like(order)
+    order = pc.sort_indices(pc.utf8_reverse(pa.array(column.names, pa.large_string()))).to_numpy()
+    place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    return np.diff(place[column.numbers], prepend=0).astype(np.int32), [names[number] for number in order]
+    return np.diff(place[column.numbers], prepend=0).astype(np.int32), column.names[order].tolist()
 
 
 def _small(values: Floats, scale: float) -> NDArray[np.uint16]:
@@ -284,13 +318,33 @@ def _small(values: Floats, scale: float) -> NDArray[np.uint16]:
 
 def _packed(header: dict[str, Any], columns: dict[str, NDArray[Any]]) -> str:
     header["columns"] = [[name, values.dtype.name, len(values)] for name, values in columns.items()]
-    head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-    # Little-endian whatever the machine: that is what a browser's typed arrays are, too.
-    body = [np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes() for values in columns.values()]
-    return base64.b64encode(_gzipped(b"".join([struct.pack("<I", len(head)), head, *body]))).decode("ascii")
+    content = bytearray(LENGTH.size)
+    for text in _json(header):
+        content += text.encode("utf-8", "replace")
+    LENGTH.pack_into(content, 0, len(content) - LENGTH.size)
+    for values in columns.values():
+        # Little-endian whatever the machine: that is what a browser's typed arrays are, too.
+        content += np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes()
+    return base64.b64encode(_gzipped(content)).decode("ascii")
 
 
-def _gzipped(content: bytes) -> bytes:
+def _json(header: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a header as JSON, a part of a list at a time: a million names at once would take much memory."""
+    written = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+    mark = "{"
+    for name, value in header.items():
+        yield f"{mark}{written(name)}:"
+        if isinstance(value, list) and value:
+            for start in range(0, len(value), TOGETHER):
+                yield f"{',' if start else '['}{written(value[start : start + TOGETHER])[1:-1]}"
+            yield "]"
+        else:
+            yield written(value)
+        mark = ","
+    yield "}"
+
+
+def _gzipped(content: bytes | bytearray) -> bytes:
     """Return the content as one gzip stream, compressed in blocks on all cores; it does not depend on their number.
 
     There is no time stamp inside: the same run gives the same page, byte for byte.

@@ -10,7 +10,8 @@ import pandas as pd
 from ..metrics.confidence import coreference_confidence
 from ..records import ABSENT, Floats
 from ..records.showing import Finding, case_link
-from ..runs.run import Part, column, main_estimator
+from ..runs.run import Part
+from ..runs.tables import column, main_estimator
 from ..verdict.identities import Change, strongest_change
 from ..verdict.subgroups import NONE, subgroups
 from ..verdict.summary import part_summary

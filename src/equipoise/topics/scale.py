@@ -28,7 +28,8 @@ from ..records.showing import (
     cases_link,
 )
 from ..runs.measurements import kind_title
-from ..runs.run import Part, Run, column, main_estimator
+from ..runs.run import Part, Run
+from ..runs.tables import column, main_estimator
 from ..verdict.words import words_of
 
 BANDWIDTH = 0.04
@@ -79,8 +80,11 @@ class Scale:
 
 def scales(part: Part) -> Iterator[Scale]:
     """Yield the groups of each type: with and against the stereotype where there is a right answer, else he and she."""
+    values = [main_estimator(part.items, name) for name in ("desirability", "certainty")]
+    read = {"example_id", "type", "answerable", "stereotype", "gender", *values}
+    chosen = part.items[[name for name in part.items if name in read]]  # not to copy all columns of a million rows
     for kind in part.kinds:
-        items = part.of_kind(part.items, kind)
+        items = part.of_kind(chosen, kind)
         answerable = items[items["answerable"].astype(bool)]
         if len(answerable):
             yield from _scale(part, kind, answerable, "D", ("stereotype", "gender"))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from ..records import Measurement
 from ..runs.measurements import Measurements, kind_title, ordered_kinds
-from ..runs.run import Part, Run
+from ..runs.run import Part, Run, remembered
 
 NONE = "none"
 """The augmentation of a sentence without a marker."""
@@ -90,7 +89,7 @@ class Subgroups:
         return self.measured.get("confidence", type=kind, augmentation=way, **parts)
 
 
-@lru_cache(maxsize=16)
+@remembered
 def subgroups(part: Part) -> Subgroups:
     """Return the identities of a part of a run."""
     return Subgroups(part.measured)

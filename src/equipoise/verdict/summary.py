@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ..options import checked
 from ..records.showing import Finding, Verdict
-from ..runs.run import Part, Run
+from ..runs.run import Part, Run, remembered
 from .decision import verdict_of
 from .settled import decisions_of
 from .validity import checks
@@ -65,7 +64,7 @@ def summary(run: Run | str | Path) -> Summary:
     return Summary(opened.name, tuple(part_summary(part) for part in opened.parts))
 
 
-@lru_cache(maxsize=16)
+@remembered
 def part_summary(part: Part) -> PartSummary:
     """Return what the run shows on one dataset and task."""
     listed = checks(part) if part.has_items else []

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from ..comparing.values import items_of
 from ..datasets import CARDS
@@ -114,11 +115,10 @@ def _ties(part: Part) -> Iterator[Finding]:
 
 
 def _sizes(part: Part) -> Iterator[Finding]:
-    pairs = part.pairs
-    sets = pairs["set_id"].nunique()
-    if not sets:
+    counts = _set_counts(part)
+    if not counts:
         return
-    value = f"{sets:,} sets, {part.items['example_id'].nunique():,} sentences"
+    value = f"{sum(counts.values()):,} sets, {len(pd.unique(part.outcomes.example_id)):,} sentences"
     most = _most_sets(part)
     if most < FEWEST_SETS:
         of_type = "" if len(part.kinds) == 1 else " of a type"
@@ -128,9 +128,19 @@ def _sizes(part: Part) -> Iterator[Finding]:
         yield _check("size", "fine", value, f"There are {value}.")
 
 
+def _set_counts(part: Part) -> dict[str, int]:
+    """Return how many counterfactual sets each type has that has some."""
+    items = items_of(part)
+    first = items.members[:, 0]
+    _, places = np.unique(items.sets[first], return_index=True)
+    kinds, counts = np.unique(part.outcomes.group("type")[first[places]], return_counts=True)
+    return dict(zip(kinds.tolist(), counts.tolist(), strict=True))
+
+
 def _most_sets(part: Part) -> int:
     """Return how many sets the type has that has most of them."""
-    return max(part.of_kind(part.pairs, kind)["set_id"].nunique() for kind in part.kinds)
+    counts = _set_counts(part)
+    return max(counts.get(kind, 0) for kind in part.kinds)
 
 
 def _places(part: Part) -> Iterator[Finding]:

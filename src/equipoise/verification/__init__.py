@@ -21,7 +21,7 @@ from ..runs import Run
 from ..runs.folder import STORES
 from ..runs.measurements import measurements_frame
 from ..runs.run import Part
-from ..runs.tables import Rows, texts_of
+from ..runs.tables import Rows, release_tables, texts_of
 from ..settings import Settings
 from .finding import Finding, some
 from .kept_answers import asked_dataset, kept_answers, kept_tasks, why_without_scores
@@ -177,11 +177,16 @@ def _tables(run: Run, parts: list[tuple[RunKey, Outcomes]], source: str, report:
         return
     plan = Settings.again(run.manifest.settings).plan
     measured, _ = measured_tables(parts, plan, run.manifest, report)
-    for name, made_from in (("outcomes.parquet", source), ("pairs.parquet", "outcomes")):
-        fresh = measured.tables[name]
+    release_tables()
+    findings = []
+    # The smaller one first: it is let go before the other is read.
+    for name, made_from in (("pairs.parquet", "outcomes"), ("outcomes.parquet", source)):
+        fresh = measured.tables.pop(name)
         assert isinstance(fresh, Rows)
-        yield compared_tables(name, blocks_of(name, fresh, run.table(name)), made_from)
+        findings.append(compared_tables(name, blocks_of(name, fresh, run.table(name)), made_from))
+        del fresh
         run.let_go(name)
+    yield from reversed(findings)
     yield compared(measurements_frame(measured.measurements), run.measurements)
     yield from settled(run, dict(parts), plan)
     yield from certified(run)

@@ -16,7 +16,8 @@ from ..asking import PRONOUNS, Question, ask, question_rows
 from ..media.page.html import draw
 from ..options import RunOptions
 from ..records import EquipoiseError, Prompt, Score, TaskNotPossible
-from ..runs.run import Run, main_estimator
+from ..runs.run import Run
+from ..runs.tables import main_estimator
 from ..scoring.engine import Engine
 from ..topics.asked import answers_of, asked
 from ..topics.tokens import Reading, Token, tokens

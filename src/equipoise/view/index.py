@@ -320,8 +320,8 @@ def _judged(entry: Entry, below: Path) -> Entry:
     """Return the entry with its verdicts, made from the run's tables."""
     try:
         run = Run(entry.folder)
-        # Not kept: the rows of a hundred runs would be.
-        known = {(part.dataset, part.task): part_summary.__wrapped__(part).verdict for part in run.parts}
+        known = {(part.dataset, part.task): part_summary(part).verdict for part in run.parts}
+        run.forget()  # or the rows of a hundred runs would be kept
     except EquipoiseError as error:
         return replace(entry, state=DAMAGED, note=_within(str(error), below))
     unknown = ("unknown", "The run has no measurements of this data.")

@@ -9,7 +9,6 @@ from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 
 from ..records import EquipoiseError
-from ..verdict.summary import part_summary
 
 KEPT_BYTES = 2**26
 """Size of all pages that are kept, together."""
@@ -63,6 +62,3 @@ def _made(make: Callable[[], bytes]) -> Made:
         return Made(make())
     except EquipoiseError as error:
         return Made(fault=str(error))
-    finally:
-        # It keeps the rows of the last sixteen runs.
-        part_summary.cache_clear()

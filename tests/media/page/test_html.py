@@ -301,6 +301,8 @@ def test_a_page_made_on_several_cores_is_the_same_page(planted_run: Path, monkey
     monkeypatch.setattr(cores, "wanted", lambda: 3)
     monkeypatch.setattr(cases, "MANY_ITEMS", len(Run(planted_run).outcomes))
     assert run_page(Run(planted_run)) == alone
+    monkeypatch.setattr(cases, "MOST_SHARED", 1)
+    assert run_page(Run(planted_run)) == alone, "nor does it matter that there is little memory"
 
 
 def test_a_large_page_is_made_on_all_cores_cases_first(monkeypatch: pytest.MonkeyPatch) -> None:

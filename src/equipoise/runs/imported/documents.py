@@ -23,7 +23,7 @@ OPTIONS = ("seeds", "token_aggregate", "answer_space")
 """The options of a task that say how scores become outcomes; the others only shape the prompt."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Document:
     """A prompt with the example it asks about, and where both come from."""
 

@@ -131,6 +131,7 @@ def read_submissions(
             run = Run(folder)
             submission = Submission(folder, run.manifest, run.name, verified=folder in checked)
             entries += [_entry(submission, part) for part in run.parts]
+            run.forget()
         except RunError as error:
             left_out.append(str(error))
         if progress:

@@ -58,6 +58,10 @@ def _tested(rivals: Rivals) -> Mapping[tuple[str, str, str, str], Estimate]:
         tests = paired_tests(parts, Choices(metrics=rivals.metrics, level=rivals.level))
     except EquipoiseError:
         return {}
+    finally:
+        parts.clear()
+        for run in runs:
+            run.forget()
     apart: dict[tuple[str, str, str, str], Estimate] = {}
     for test in tests:
         parts_of = parse_group(test.row.group)
