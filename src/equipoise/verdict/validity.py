@@ -23,8 +23,8 @@ from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Estimate, Integers, Mea
 from ..records.limits import BOUNDED, SAMPLED
 from ..records.prompts import NESTED
 from ..records.showing import Finding, State
-from ..runs.run import Part, Run
-from ..stats.bootstrap import of_names
+from ..runs.run import Part, Run, remembered
+from ..stats.bootstrap import numbered, of_names
 from .control import control
 from .findings import good_differences, is_shown, rule_of
 from .settled import stopping
@@ -128,13 +128,14 @@ def _sizes(part: Part) -> Iterator[Finding]:
         yield _check("size", "fine", value, f"There are {value}.")
 
 
+@remembered
 def _set_counts(part: Part) -> dict[str, int]:
     """Return how many counterfactual sets each type has that has some."""
     items = items_of(part)
     first = items.members[:, 0]
     _, places = np.unique(items.sets[first], return_index=True)
-    kinds, counts = np.unique(part.outcomes.group("type")[first[places]], return_counts=True)
-    return dict(zip(kinds.tolist(), counts.tolist(), strict=True))
+    numbers, kinds = numbered(part.outcomes.group("type")[first[places]])
+    return dict(zip(kinds.tolist(), np.bincount(numbers).tolist(), strict=True))
 
 
 def _most_sets(part: Part) -> int:
@@ -288,7 +289,7 @@ def _faults(part: Part) -> Iterator[Finding]:
         number = items_of(part).sets
         sides = [np.bincount(number[side == name], minlength=number.max() + 1) > 0 for name in ("pro", "anti")]
         with_one = int((sides[0] ^ sides[1]).sum())
-        of = len(np.unique(number[known]))
+        of = np.count_nonzero(np.bincount(number[known]))
         if with_one:
             text = (
                 f"{with_one:,} of {of:,} sets have only one side of the stereotype (with it or against it). They do not"
