@@ -18,7 +18,7 @@ DEFAULT_MODEL = RunOptions.model
 DEVICES = ("auto", "all", "cpu", "cuda", "mps")
 
 FIRST_PROMPTS = 8
-"""Prompts in the first batch, whose scores are soon there; later ones grow to their full size."""
+"""Prompts in the first batch, whose scores are soon there. Small batches fill rows less well, so it is the only one."""
 
 PRONOUNS, EVERY = "pronouns", "examples"
 """What an engine takes note of in `prepare`, where it says so (`prepares`): an example of each pronoun, or all."""
@@ -203,13 +203,11 @@ def neighbours(prompts: Sequence[Prompt], *, size: int) -> list[list[int]]:
     texts = [str(prompt.context) for prompt in prompts]
     order = sorted(range(len(prompts)), key=texts.__getitem__)
     batches, start = [], 0
-    # The first batches are small, so that the device has work while the next ones are planned.
     most = min(size, FIRST_PROMPTS)
     while start < len(order):
         stop = _border(texts, order, start + most, min(most - 1, max(most // 8, 4)))
         batches.append(order[start:stop])
-        most = min(size, 2 * most)
-        start = stop
+        start, most = stop, size
     return batches
 
 
