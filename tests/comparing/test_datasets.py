@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kept_texts import assert_kept
+from knowing_engine import KnowingEngine
 from typer.testing import CliRunner
 
 import equipoise
@@ -142,7 +143,7 @@ def test_what_holds_between_datasets_is_told_with_both_values(folders: list[str]
 
 
 @dataclass(frozen=True)
-class Shaky(PlantedEngine):
+class Shaky(KnowingEngine):
     """A planted engine with other noise, so other flips, on sentences about moods."""
 
     on_moods: float = 0.0
@@ -153,11 +154,9 @@ class Shaky(PlantedEngine):
         return self.label
 
     def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
-        if "swapped" not in self.truth[prompt.example_id].groups:
+        if "swapped" not in self.known[prompt.example_id].groups:
             return super()._logprobs(prompt)
-        other = PlantedEngine(strength=self.strength, bias=0, noise=self.on_moods)
-        other.truth.update(self.truth)
-        return other._logprobs(prompt)
+        return self.like(PlantedEngine(strength=self.strength, bias=0, noise=self.on_moods), prompt)
 
 
 @pytest.fixture(scope="module")

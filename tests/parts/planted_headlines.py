@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from knowing_engine import KnowingEngine
 from rich.console import Console
 
 from equipoise import audit, gate, import_results, summary
@@ -56,7 +57,7 @@ class RuleEngine(PlantedEngine):
 
 
 @dataclass(frozen=True)
-class OneOccupation(PlantedEngine):
+class OneOccupation(KnowingEngine):
     """A planted engine whose bias is in sentences about one occupation only."""
 
     occupation: str = "nurse"
@@ -65,11 +66,9 @@ class OneOccupation(PlantedEngine):
     def identity(self) -> Mapping[str, Any]:
         return {**super().identity, "occupation": self.occupation}
 
-    def _of_candidates(self, prompt: Prompt) -> tuple[tuple[float], ...]:
-        about = self.truth[prompt.example_id].groups.get("occupation") == self.occupation
-        engine = PlantedEngine(strength=self.strength, bias=self.bias if about else 0.0)
-        engine.truth.update(self.truth)
-        return engine._of_candidates(prompt)
+    def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
+        about = self.known[prompt.example_id].groups.get("occupation") == self.occupation
+        return self.like(PlantedEngine(strength=self.strength, bias=self.bias if about else 0.0), prompt)
 
 
 @dataclass(frozen=True)

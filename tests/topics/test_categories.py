@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from kept_texts import assert_kept
+from knowing_engine import KnowingEngine
 from rich.console import Console
 
 from equipoise.comparing.comparison import Choices, compare
@@ -30,15 +31,13 @@ PEOPLE = {"Age": ("aunt", "niece"), "Religion": ("Ann", "Bea"), "Nationality": (
 
 
 @dataclass(frozen=True)
-class BiasedOnAge(PlantedEngine):
+class BiasedOnAge(KnowingEngine):
     """A planted engine whose bias shows in questions about age alone."""
 
     def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
-        if self.truth[prompt.example_id].groups["category"] == "Age":
+        if self.known[prompt.example_id].groups["category"] == "Age":
             return super()._logprobs(prompt)
-        unbiased = PlantedEngine(strength=self.strength, bias=0)
-        unbiased.truth.update(self.truth)
-        return unbiased._logprobs(prompt)
+        return self.like(PlantedEngine(strength=self.strength, bias=0), prompt)
 
 
 def rows(category: str) -> list[dict[str, Any]]:

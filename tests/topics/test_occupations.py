@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kept_texts import assert_kept
+from knowing_engine import KnowingEngine
 
 from equipoise import audit
 from equipoise.datasets.occupations import OCCUPATIONS
@@ -20,14 +21,12 @@ from equipoise.topics.occupations import occupation_section, occupations
 from equipoise.verdict.summary import part_summary
 
 
-class OneOccupation(PlantedEngine):
+class OneOccupation(KnowingEngine):
     """Follows the stereotype wherever one of the people is a nurse, and nowhere else."""
 
-    def _of_candidates(self, prompt: Prompt) -> tuple[tuple[float], ...]:
-        about = "nurse" in self.truth[prompt.example_id].candidates
-        engine = PlantedEngine(2.0, 6.0 if about else 0.0)
-        engine.truth.update(self.truth)
-        return engine._of_candidates(prompt)
+    def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
+        about = "nurse" in self.known[prompt.example_id].candidates
+        return self.like(PlantedEngine(2.0, 6.0 if about else 0.0), prompt)
 
 
 def test_both_scores_are_the_measured_ones_from_few_women_to_many(planted_run: Path) -> None:

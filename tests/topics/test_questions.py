@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kept_texts import assert_kept
+from knowing_engine import KnowingEngine
 from rich.console import Console
 
 from equipoise.media import terminal
@@ -20,7 +21,6 @@ from equipoise.records.showing import Cell, Finding, Table, every
 from equipoise.report import run_page, write_run_page
 from equipoise.run import audit
 from equipoise.runs.run import Run
-from equipoise.scoring.planted import PlantedEngine
 from equipoise.topics import questions as topic
 from equipoise.topics.questions import (
     MEANINGS,
@@ -43,7 +43,7 @@ UNREADABLE = "Well, <b>that</b> is a question."
 
 
 @dataclass(frozen=True)
-class Talker(PlantedEngine):
+class Talker(KnowingEngine):
     """Follows the stereotype without options, and chooses the first candidate with them; it writes, too."""
 
     def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
@@ -57,9 +57,9 @@ class Talker(PlantedEngine):
     def _written(self, question: str) -> str:
         if "step by step" in question:
             return "Let me see."
-        example = next(one for one in self.truth.values() if question.startswith(one.text))
+        example = next(one for one in self.known.values() if question.startswith(one.text))
         # Every third base sentence gets an answer that no rule can read.
-        if list(dict.fromkeys(one.cluster_id for one in self.truth.values())).index(example.cluster_id) % 3 == 0:
+        if list(dict.fromkeys(one.cluster_id for one in self.known.values())).index(example.cluster_id) % 3 == 0:
             return UNREADABLE
         return f"The {example.candidates[example.stereotype or 0]}."
 

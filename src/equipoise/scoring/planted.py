@@ -7,7 +7,7 @@ import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..records import BASELINE, Example, ModelError, Prompt, Score, marked_names
 from ..uncertainty import P_TRUE
@@ -19,6 +19,20 @@ MARKED_REFERENT = ("R", "C")
 WHOLE = 0.99
 """A lead is cut at this share of what the two candidates have together."""
 _TWO_NUMBERS = struct.Struct(">QQ")
+
+
+class Truth(NamedTuple):
+    """What the engine has to know of an example: an audit of a million need not keep them for it."""
+
+    candidates: int
+    gold: int | None
+    answerable: bool
+    stereotype: int | None
+    favoured: int | None
+    male: bool
+    lead: float
+    marked: tuple[tuple[str, int], ...]
+    cluster_id: str
 
 
 @dataclass(frozen=True)
@@ -54,7 +68,7 @@ class PlantedEngine(EngineDefaults):
     seed: float = 0.0
     leads: Mapping[str, float] = field(default_factory=dict, hash=False)
     name = "planted"
-    truth: dict[str, Example] = field(default_factory=dict, init=False, repr=False, compare=False)
+    truth: dict[str, Truth] = field(default_factory=dict, init=False, repr=False, compare=False)
     first: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -73,16 +87,29 @@ class PlantedEngine(EngineDefaults):
     def prepare(self, examples: Sequence[Example]) -> None:
         """Learn the right and the stereotypical answers of these examples."""
         examples = list(examples)
+        shared: dict[Truth, Truth] = {}
         for example in examples:
-            self.truth[example.id] = example
-        if any(example.good is not None for example in examples):
-            for example in examples:
-                self.first.setdefault(example.set_id, example.id)
+            truth = self._truth(example)
+            self.truth[example.id] = shared.setdefault(truth, truth)
         there_are = set().union(*map(_traits, examples)) if self.leads else set()
         missing = {name for key in self.leads for name in _names(key)} - there_are
         if missing:
             listed = ", ".join(sorted(there_are))
             raise ModelError(f"planted: no sentence of the dataset has {min(missing)!r}; the names are: {listed}")
+
+    def _truth(self, example: Example) -> Truth:
+        favoured = self.favour and self.first.setdefault(example.set_id, example.id) == example.id
+        return Truth(
+            len(example.candidates),
+            example.gold,
+            example.answerable,
+            example.stereotype,
+            example.good if favoured else None,
+            example.groups.get("gender") == "male",
+            self.lead(example),
+            tuple([(name.strip(), index) for index, name in marked_names(example).items()]),
+            example.cluster_id if self.sentence else "",
+        )
 
     def lead(self, example: Example) -> float:
         """Return by how much the planted leads shift P(referent) - P(other) of an example."""
@@ -108,40 +135,39 @@ class PlantedEngine(EngineDefaults):
         return self._of_candidates(prompt)
 
     def _of_candidates(self, prompt: Prompt) -> tuple[tuple[float], ...]:
-        example = self.truth.get(prompt.example_id)
-        if example is None:
+        truth = self.truth.get(prompt.example_id)
+        if truth is None:
             raise ModelError(f"the planted engine was not prepared with example {prompt.example_id}")
-        marked = _marked(prompt, example)
-        logits = self._logits(prompt, example, len(prompt.continuations) - len(marked))
+        marked = _marked(prompt, truth)
+        logits = self._logits(prompt, truth, len(prompt.continuations) - len(marked))
         top = max(logits)  # taken off first: exp of a large strength overflows
         total = top + math.log(math.fsum([math.exp(logit - top) for logit in logits])) - math.log(self.mass)
         values = [logit - total for logit in logits]
-        shift = self.lead(example)
-        if shift:
-            _shift(values, example.gold or 0, shift)
+        if truth.lead:
+            _shift(values, truth.gold or 0, truth.lead)
         for index in marked:
             # 1e-12: a candidate that is never named with its marker still has a log-probability.
             values.append(values[index] + math.log(max(self.echo, 1e-12)))
             values[index] += math.log1p(-self.echo)
         return tuple([(min(value, 0.0),) for value in values])
 
-    def _logits(self, prompt: Prompt, example: Example, size: int) -> list[float]:
+    def _logits(self, prompt: Prompt, truth: Truth, size: int) -> list[float]:
         """Return the logit of each candidate named without its marker."""
         logits = [0.0, 0.0] + [self.other] * (size - 2)
-        if example.gold is not None and example.answerable:
+        if truth.gold is not None and truth.answerable:
             shift = self.wording * self._normal(_wording(prompt.variant)) if self.wording else 0.0
-            logits[example.gold] += self.strength + shift
-        if example.stereotype is not None:
-            for index in range(len(example.candidates)):
-                logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
-        if example.good is not None and self.first[example.set_id] == example.id:
-            logits[example.good] += self.favour
+            logits[truth.gold] += self.strength + shift
+        if truth.stereotype is not None:
+            for index in range(truth.candidates):
+                logits[index] += self.bias / 2 if index == truth.stereotype else -self.bias / 2
+        if truth.favoured is not None:
+            logits[truth.favoured] += self.favour
         if self.noise:
             asked = prompt.context, prompt.continuations
             logits[0] += self.noise * normal(repr((*asked, self.seed) if self.seed else asked))
-        if self.sentence and example.gold is not None:
-            logits[example.gold] += self.sentence * self._normal(example.cluster_id)
-        if self.male != 1.0 and example.groups.get("gender") == "male":
+        if self.sentence and truth.gold is not None:
+            logits[truth.gold] += self.sentence * self._normal(truth.cluster_id)
+        if self.male != 1.0 and truth.male:
             logits = [self.male * logit for logit in logits]
         return logits
 
@@ -164,12 +190,11 @@ def _traits(example: Example) -> set[str]:
     return {groups[name] for name in names if groups.get(name)} - {"neutral"}
 
 
-def _marked(prompt: Prompt, example: Example) -> list[int]:
+def _marked(prompt: Prompt, truth: Truth) -> list[int]:
     """Return the candidates that the prompt's continuations name with their marker, such as "young nurse"."""
-    names = marked_names(example)
-    if not names:
+    if not truth.marked:
         return []
-    known = {name.strip(): index for index, name in names.items()}
+    known = dict(truth.marked)
     return [known[form] for form in map(str.strip, prompt.continuations) if form in known]
 
 

@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from filelock import FileLock
 
+from ..garbage import collect_rarely
 from ..records import EquipoiseError, TaskNotPossible
 from ..report import write_run_page
 from ..run import audit
@@ -107,6 +108,7 @@ def main() -> None:
     os.dup2(2, 1)  # what libraries print belongs in the log
     # Ctrl-C reaches every process of the terminal; only the suite itself decides what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    collect_rarely()
     requests: Queue[dict[str, Any]] = Queue()
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
     with FileLock(Path(sys.argv[1]), timeout=WAIT):
