@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
@@ -22,16 +22,17 @@ _TWO_NUMBERS = struct.Struct(">QQ")
 
 
 class Truth(NamedTuple):
-    """What the engine has to know of an example: an audit of a million need not keep them for it."""
+    """What the engine has to know of an example, which most of a million share: an audit need not keep them for it.
 
-    candidates: int
+    `logits` are those of its candidates in any text, `marked` the candidates by how they are named with their marker.
+    """
+
+    logits: tuple[float, ...]
     gold: int | None
     answerable: bool
-    stereotype: int | None
-    favoured: int | None
     male: bool
     lead: float
-    marked: tuple[tuple[str, int], ...]
+    marked: Mapping[str, int]
     cluster_id: str
 
 
@@ -87,27 +88,42 @@ class PlantedEngine(EngineDefaults):
     def prepare(self, examples: Sequence[Example]) -> None:
         """Learn the right and the stereotypical answers of these examples."""
         examples = list(examples)
-        shared: dict[Truth, Truth] = {}
+        shared: dict[Hashable, Truth] = {}
         for example in examples:
-            truth = self._truth(example)
-            self.truth[example.id] = shared.setdefault(truth, truth)
+            favoured = self.favour != 0 and self.first.setdefault(example.set_id, example.id) == example.id
+            facts = self._facts(example, favoured)
+            if facts not in shared:
+                shared[facts] = self._truth(example, favoured)
+            self.truth[example.id] = shared[facts]
         there_are = set().union(*map(_traits, examples)) if self.leads else set()
         missing = {name for key in self.leads for name in _names(key)} - there_are
         if missing:
             listed = ", ".join(sorted(there_are))
             raise ModelError(f"planted: no sentence of the dataset has {min(missing)!r}; the names are: {listed}")
 
-    def _truth(self, example: Example) -> Truth:
-        favoured = self.favour and self.first.setdefault(example.set_id, example.id) == example.id
+    def _facts(self, example: Example, favoured: bool) -> Hashable:
+        """Return what is equal of examples that share a truth."""
+        people = (example.gold, example.answerable, example.stereotype, example.good, len(example.candidates))
+        cluster = example.cluster_id if self.sentence else ""
+        marked = tuple(marked_names(example).items())
+        return (*people, favoured, example.groups.get("gender"), self.lead(example), marked, cluster)
+
+    def _truth(self, example: Example, favoured: bool) -> Truth:
+        logits = [0.0, 0.0] + [self.other] * (len(example.candidates) - 2)
+        if example.gold is not None and example.answerable:
+            logits[example.gold] += self.strength
+        if example.stereotype is not None:
+            for index in range(len(logits)):
+                logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
+        if example.good is not None and favoured:
+            logits[example.good] += self.favour
         return Truth(
-            len(example.candidates),
+            tuple(logits),
             example.gold,
             example.answerable,
-            example.stereotype,
-            example.good if favoured else None,
             example.groups.get("gender") == "male",
             self.lead(example),
-            tuple([(name.strip(), index) for index, name in marked_names(example).items()]),
+            {name.strip(): index for index, name in marked_names(example).items()},
             example.cluster_id if self.sentence else "",
         )
 
@@ -138,7 +154,8 @@ class PlantedEngine(EngineDefaults):
         truth = self.truth.get(prompt.example_id)
         if truth is None:
             raise ModelError(f"the planted engine was not prepared with example {prompt.example_id}")
-        marked = _marked(prompt, truth)
+        names = truth.marked
+        marked = [names[form] for form in map(str.strip, prompt.continuations) if form in names] if names else []
         logits = self._logits(prompt, truth, len(prompt.continuations) - len(marked))
         top = max(logits)  # taken off first: exp of a large strength overflows
         total = top + math.log(math.fsum([math.exp(logit - top) for logit in logits])) - math.log(self.mass)
@@ -152,16 +169,10 @@ class PlantedEngine(EngineDefaults):
         return tuple([(min(value, 0.0),) for value in values])
 
     def _logits(self, prompt: Prompt, truth: Truth, size: int) -> list[float]:
-        """Return the logit of each candidate named without its marker."""
-        logits = [0.0, 0.0] + [self.other] * (size - 2)
-        if truth.gold is not None and truth.answerable:
-            shift = self.wording * self._normal(_wording(prompt.variant)) if self.wording else 0.0
-            logits[truth.gold] += self.strength + shift
-        if truth.stereotype is not None:
-            for index in range(truth.candidates):
-                logits[index] += self.bias / 2 if index == truth.stereotype else -self.bias / 2
-        if truth.favoured is not None:
-            logits[truth.favoured] += self.favour
+        """Return the logit of each candidate named without its marker, and of each further continuation."""
+        logits = [*truth.logits, *[self.other] * (size - len(truth.logits))]
+        if self.wording and truth.gold is not None and truth.answerable:
+            logits[truth.gold] += self.wording * self._normal(_wording(prompt.variant))
         if self.noise:
             asked = prompt.context, prompt.continuations
             logits[0] += self.noise * normal(repr((*asked, self.seed) if self.seed else asked))
@@ -188,14 +199,6 @@ def _traits(example: Example) -> set[str]:
     if groups.get("augmentation") in MARKED_REFERENT:
         names += ["marker", "privilege"]
     return {groups[name] for name in names if groups.get(name)} - {"neutral"}
-
-
-def _marked(prompt: Prompt, truth: Truth) -> list[int]:
-    """Return the candidates that the prompt's continuations name with their marker, such as "young nurse"."""
-    if not truth.marked:
-        return []
-    known = dict(truth.marked)
-    return [known[form] for form in map(str.strip, prompt.continuations) if form in known]
 
 
 def _shift(values: list[float], referent: int, shift: float) -> None:
