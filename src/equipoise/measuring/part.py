@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import cores
 from ..records import Measurement, Outcomes, RunKey, group_label
+from ..stats import distributions
 from .changes import changes
 from .claims import Claims, claims_of, tested, with_claims
 from .following import with_followed
@@ -33,6 +34,8 @@ def measure_part(
 ) -> tuple[list[Measurement], list[str]]:
     """Return every measurement of the items, and sentences on what is undefined or not known exactly."""
     outcomes = items.outcomes
+    if plan.intervals:
+        distributions.load()
     list(jobs(items, plan))  # the columns that both processes read are computed before there are two
     early = partial(_groups_and_claims, items, plan, sample)
     with cores.aside(early) if len(items) >= MANY else nullcontext(early) as result:

@@ -37,8 +37,9 @@ def mean(values: NDArray[Any], *, weights: NDArray[Any] | None = None, of: str =
         weights = weights.astype(np.float64)
     # Centred, so that float32 sums stay exact to rounding; one product, so that the weights are read once.
     centre = 0.0 if getattr(weights, "exact", False) else float(np.add.reduce(values) / len(values))
-    columns = np.ones((2, len(values)), dtype=weights.dtype)
+    columns = np.empty((2, len(values)), dtype=weights.dtype)
     np.subtract(values, centre, out=columns[0], casting="same_kind")
+    columns[1] = 1.0
     total, count = (columns @ weights).astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         return centre + total / count

@@ -15,6 +15,10 @@ from .distributions import ndtr, ndtri, stdtrit
 from .resampling import CHUNK_BYTES, Chunks, Statistic, evaluate
 
 
+DRAWN_AT_ONCE = 32
+"""Resamples that are drawn before they are written to the table of weights."""
+
+
 def numbered(names: NDArray[Any]) -> tuple[Integers, NDArray[Any]]:
     """Return the number of each item's name, 0 to C-1 in order of first appearance, and the name of each number."""
     numbers, different = pd.factorize(names)
@@ -69,9 +73,13 @@ def weight_chunks(clusters: int, *, resamples: int, seed: int) -> Chunks:
         width = max(1, min(resamples, CHUNK_BYTES // (4 * clusters)))
         for start in range(0, resamples, width):
             draws = np.empty((clusters, min(width, resamples - start)), dtype=np.float32)
-            for column in range(draws.shape[1]):
-                drawn = rng.integers(0, clusters, size=clusters)
-                draws[:, column] = np.bincount(drawn, minlength=clusters)
+            # Some resamples at once: a column by itself is written to a new line of memory for each cluster.
+            for first in range(0, draws.shape[1], DRAWN_AT_ONCE):
+                block = [
+                    np.bincount(rng.integers(0, clusters, size=clusters), minlength=clusters)
+                    for _ in range(min(DRAWN_AT_ONCE, draws.shape[1] - first))
+                ]
+                draws[:, first : first + len(block)] = np.array(block, dtype=np.float32).T
             yield draws
             del draws  # one chunk is held at a time
 

@@ -6,6 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 
+def load() -> None:
+    """Import what the functions are of now: before a process is copied, since each copy would import it for itself."""
+    import scipy.special  # noqa: F401
+
+
 def _called(name: str) -> Callable[..., Any]:
     """Return a function of scipy.special."""
 

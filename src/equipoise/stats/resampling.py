@@ -50,7 +50,7 @@ class Copies:
         if rows is not self._rows or self._bytes > COPIED_BYTES:
             self._rows, self._columns, self._bytes = rows, {}, 0
         if id(column) not in self._columns:
-            self._columns[id(column)] = column, column[rows]
+            self._columns[id(column)] = column, column.take(rows, axis=0)
             self._bytes += self._columns[id(column)][1].nbytes
         return self._columns[id(column)][1]
 

@@ -48,7 +48,10 @@ def sign_tests(claims: Sequence[Floats] | Floats, *, draws: int = 4999, seed: in
     width = max(1, CHUNK // max(clusters, 1))
     for start in range(0, draws, width):
         signs = rng.integers(0, 2, size=(clusters, min(width, draws - start)), dtype=np.int8)
-        sums = np.abs(scaled @ (2.0 * signs - 1.0).astype(np.float32)).astype(np.float64)
+        exchanged = signs.astype(np.float32)
+        exchanged *= 2
+        exchanged -= 1
+        sums = np.abs(scaled @ exchanged).astype(np.float64)
         drawn = np.maximum.reduceat(sums, starts, axis=0)
         alone += (drawn >= observed[:, None] - TOLERANCE).sum(axis=1)
         # Of each claim: the largest among it and those that are less sure.
