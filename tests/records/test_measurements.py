@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import pickle
 import re
 
 import pytest
@@ -125,6 +126,9 @@ def test_an_interval_is_kept_within_both_bounds() -> None:
 def test_what_is_not_known_is_equal_to_what_is_not_known(name: str) -> None:
     one, other = (dataclasses.replace(ESTIMATE, **{name: float("nan")}) for _ in range(2))
     assert one == other != ESTIMATE and math.isnan(getattr(one, name))
+    # A copy of the process sends its estimates back, and makes a NaN of its own.
+    sent = pickle.loads(pickle.dumps(one))
+    assert sent == one and {sent, one, other} == {one}
 
 
 @given(st.floats(-5, 5), st.floats(-5, 5), st.floats(0, 5), st.sampled_from([-2.0, -1.0, 0.5, 3.0]))

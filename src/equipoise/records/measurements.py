@@ -16,7 +16,7 @@ Better = Literal["higher", "lower", "neither"]
 MOST_DIGITS = 12
 
 
-_numbers = attrgetter("value", "low", "high", "level", "n", "method", "p", "p_corrected")
+_FIELDS = attrgetter("value", "low", "high", "level", "n", "method", "p", "p_corrected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,11 @@ class Estimate:
     p: float = math.nan
     p_corrected: float = math.nan
 
-    def __post_init__(self) -> None:
-        # One NaN for all: else two estimates without an interval, or without a test, would never be equal.
-        for name in ("value", "low", "high", "p", "p_corrected"):
-            value = getattr(self, name)
-            if value != value:
-                object.__setattr__(self, name, math.nan)
-
     def __eq__(self, other: object) -> bool:
-        # As tuples, for which that one NaN is equal to itself; since Python 3.13 a dataclass compares value by value.
-        return _numbers(self) == _numbers(other) if isinstance(other, Estimate) else NotImplemented
+        return _compared(self) == _compared(other) if isinstance(other, Estimate) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(_compared(self))
 
     @classmethod
     def alone(cls, value: float, *, level: float, n: int, method: str) -> Self:
@@ -124,6 +119,11 @@ def _finer(number: str) -> str:
     before, point, digits = number.partition(".")
     count = int(digits[:-1]) if point and digits[:-1].isdigit() else MOST_DIGITS
     return f"{before}.{count + 1}{digits[-1]}" if count < MOST_DIGITS else ""
+
+
+def _compared(estimate: Estimate) -> tuple[Any, ...]:
+    """Return what makes two estimates equal: an unknown number, which is not equal to itself, is None."""
+    return tuple([None if field != field else field for field in _FIELDS(estimate)])
 
 
 @dataclass(frozen=True, slots=True)

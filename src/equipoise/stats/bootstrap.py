@@ -14,7 +14,6 @@ from ..records import Estimate, Integers
 from .distributions import ndtr, ndtri, stdtrit
 from .resampling import CHUNK_BYTES, Chunks, Statistic, evaluate
 
-
 DRAWN_AT_ONCE = 32
 """Resamples that are drawn before they are written to the table of weights."""
 
