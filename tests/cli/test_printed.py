@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from kept_texts import KEPT, assert_kept
+from kept_texts import KEPT, assert_kept, rounded
 from typer.testing import CliRunner
 
 from equipoise.cli import app
@@ -134,7 +134,7 @@ def test_a_command_prints_as_it_was_kept(name: str, places: dict[str, Path], tmp
     made = sorted(file for file in (tmp_path / "out").rglob("*") if file.is_file())
     text += "".join(f"\n==== {file.relative_to(tmp_path / 'out').as_posix()}" for file in made)
     small = [file for file in made if file.suffix in SHOWN and not name.startswith("audit")]
-    text += "".join(f"\n==== {file.name}\n{file.read_text(encoding='utf-8')[:4000]}" for file in small)
+    text += "".join(f"\n==== {file.name}\n{rounded(file.read_text(encoding='utf-8'))[:4000]}" for file in small)
     # A terminal folds long lines where the path of a temporary folder says so; the folder's name may have spaces.
     inside = text.replace(str(tmp_path.parent), "/pytest-here")
     hidden = re.sub(r"\S*/(pytest-|[\w-]*runs?\d+|mine)\S*", "…", inside)
