@@ -108,14 +108,14 @@ def is_plain(value: Any) -> bool:
 
 
 def defaults(name: str, made: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the arguments that need not be given and what they are then."""
+    """Yield the arguments that need not be given and what they are then; Ray adds one of its own."""
     try:
         parameters = inspect.signature(inspect.unwrap(made)).parameters.values()
     except (ValueError, TypeError):
         return
     for parameter in parameters:
         value = parameter.default
-        if value is not parameter.empty and is_plain(value):
+        if value is not parameter.empty and is_plain(value) and not parameter.name.startswith("_"):
             yield f"{name}({parameter.name})", value
 
 
