@@ -77,8 +77,9 @@ def example_table(examples: Sequence[Example]) -> pd.DataFrame:
             column = columns[name]
             column += [None] * (number - len(column))  # of examples that do not have it
             column.append(value)
-    whole = {name: [*column, *[None] * (len(examples) - len(column))] for name, column in columns.items()}
-    return pd.DataFrame({name: column for name, column in whole.items() if any(value is not None for value in column)})
+    for column in columns.values():
+        column += [None] * (len(examples) - len(column))
+    return pd.DataFrame({name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)})
 
 
 def _row(example: Example) -> dict[str, Any]:
