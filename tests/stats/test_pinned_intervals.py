@@ -122,7 +122,8 @@ def _gap(values: Floats | None = None) -> resampling.Statistic:
 def test_drawn_data_give_the_pinned_numbers() -> None:
     pinned, measured = json.loads(PINNED.read_text(encoding="utf-8")), numbers()
     assert measured.keys() == pinned.keys()
-    moved = {name for name in pinned if measured[name] != pytest.approx(pinned[name], rel=1e-9, abs=1e-9)}
+    # Resamples are summed in float32, whose last digit depends on the processor.
+    moved = {name for name in pinned if measured[name] != pytest.approx(pinned[name], rel=1e-6, abs=1e-7)}
     assert not moved
 
 
