@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Study what results depend on, or repeat a paper.", rich_markup_mode=None)
 
 
-@app.callback(invoke_without_command=True)
-def _main(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
 @app.command("estimators")
 def estimators(
     runs: Runs,
