@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,14 +18,11 @@ from .goals import Goal
 from .identities import confidence_disparities
 from .items import Items
 from .measure import Plan
-from .settling import Decision, Settled, until_settled
+from .settling import Ask, Decision, Settled, until_settled
 from .stopping import GUARANTEED, Sample, guaranteed, planned_sample
 
 MOST_FAILED = 0.05
 """Share of the examples that may be left out because the model cannot be asked about them; one set always may."""
-
-Ask = Callable[[Sequence[Example]], Outcomes]
-"""Asks the model some examples; what was asked before costs nothing."""
 
 
 @dataclass(frozen=True)
