@@ -264,9 +264,7 @@ def _overlaps(runs: Sequence[Run], matched: Match) -> Iterator[Overlap]:
     for kind in matched.kinds:
         rows = matched.rows(kind)
         labelled = rows[matched.outcomes[0].labelled[rows]]
-        inside = np.zeros(len(matched.outcomes[0]), dtype=bool)
-        inside[rows] = True
-        sets = members[inside[members[:, 0]]] if len(members) else members
+        sets = members[np.isin(members[:, 0], rows)]
         right = [outcomes.predicted[labelled] == outcomes.gold[labelled] for outcomes in matched.outcomes]
         flips = [_flipped(outcomes, sets) for outcomes in matched.outcomes]
         for a, b in combinations(range(len(runs)), 2):
@@ -278,7 +276,5 @@ def _overlaps(runs: Sequence[Run], matched: Match) -> Iterator[Overlap]:
 
 def _flipped(outcomes: Outcomes, sets: Integers) -> Booleans:
     """Return the sets in which the choice changes with the group word."""
-    if not len(sets):
-        return np.zeros(0, dtype=bool)
     chosen = outcomes.predicted[sets]
     return np.asarray(np.any((sets != ABSENT) & (chosen != chosen[:, :1]), axis=1), dtype=bool)

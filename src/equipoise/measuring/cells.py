@@ -132,6 +132,4 @@ def by_value(
 
 
 def _by_variant(names: NDArray[Any], rows: Integers) -> dict[str, Integers]:
-    if not names.any():
-        return {"": rows}
     return {name: rows[names == name] for name in sorted(set(names.tolist()))}
