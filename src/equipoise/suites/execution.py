@@ -19,6 +19,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from ..progress import Progress
 from ..records import EquipoiseError
 from ..runs.folder import RunFolder
 from .cells import Cell, by_model, cells
@@ -45,7 +46,7 @@ class Choices:
             raise EquipoiseError(f"jobs must be at least 1, not {self.jobs}")
 
 
-def plan(suite: Suite, choices: Choices, *, progress: Callable[[str, int, int], None] | None = None) -> Status:
+def plan(suite: Suite, choices: Choices, *, progress: Progress | None = None) -> Status:
     """Return the status of a suite whose cells are all checked; SuiteError names every cell that cannot run."""
     suite = replace(suite, settings={**suite.settings, **choices.settings})
     checked = cells(suite, only=choices.only, progress=progress)
