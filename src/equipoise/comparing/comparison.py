@@ -236,7 +236,8 @@ def _differences(runs: Sequence[Run], matches: Sequence[Match], choices: Choices
     several: list[tuple[Match, tuple[int, int], list[Compared]]] = []
     for matched, (a, b) in product(matches, combinations(range(len(runs)), 2)):
         every = contests(matched.items[a], matched.items[b], plan)
-        shown = [c for c in every if c.metric in tested and _is_shown(c.group, matched.kinds)]
+        # Within a type where there are types, else over everything.
+        shown = [c for c in every if c.metric in tested and parse_group(c.group).get("type", "") in matched.kinds]
         several.append((matched, (a, b), shown))
     trial = trial_of(choices, sum(len(compared) for _, _, compared in several))
     reach = {id(matched): [comparison_leeways(items, plan) for items in matched.items] for matched in matches}
@@ -252,11 +253,6 @@ def _differences(runs: Sequence[Run], matches: Sequence[Match], choices: Choices
             better = metric_named(contest.metric).better
             yield Tested(Measurement(contest.metric, *about, difference, better), *names, contest.contest)
     say("comparing", len(several), len(several))
-
-
-def _is_shown(group: str, kinds: Sequence[str]) -> bool:
-    """Return whether a group is tested: within a type where there are types, else over everything."""
-    return parse_group(group).get("type", "") in kinds
 
 
 def _overlaps(runs: Sequence[Run], matched: Match) -> Iterator[Overlap]:
