@@ -186,6 +186,7 @@ def suite_sources(
     not usable are left out.
     """
     from ..comparing.sources import frames, sources
+    from ..comparing.values import parts_of
     from ..measuring.estimators import Resamples
     from ..runs.csv_files import to_csv
     from ..runs.run import Run
@@ -199,7 +200,7 @@ def suite_sources(
         if entry.invalid:
             left_out.append(f"left out: {name}, {entry.dataset} · {entry.task}: {entry.invalid}")
         else:
-            parts += [part for part in run.parts if (part.dataset, part.task) == (entry.dataset, entry.task)]
+            parts += parts_of([run], entry.dataset, entry.task)
     with progress_bar(quiet=quiet) as progress:
         result = sources(parts, Resamples(resamples=resamples, level=level, seed=seed), progress=progress)
     shown = list(sections(result))
