@@ -17,7 +17,7 @@ from importlib import resources
 from itertools import product
 from typing import Any
 
-from ..datasets.dataset import Dataset, gender_groups
+from ..datasets.dataset import LICENCE, Dataset, gender_groups
 from ..datasets.identity import Recipe, augment
 from ..datasets.markers import choose, read_markers
 from ..datasets.occupations import OCCUPATIONS, stereotyped
@@ -25,7 +25,6 @@ from ..datasets.pronouns import pronoun_in_form
 from ..datasets.sentence_rules import broken_rules
 from ..records import DatasetError, Example, grouped
 
-LICENCE = "CC0-1.0"
 RESOLVABLE, AMBIGUOUS = 3000, 1200
 """Sets that the grammar makes by default."""
 
