@@ -16,12 +16,10 @@ from ...stats.paired import DETECTED
 from ...verdict.summary import part_summary
 from ...verdict.validity import cautions
 from ...verdict.words import words_of
+from ..ordering import RATES
 from .order import headline_place, ordered
 
 NAMED = 3
-RATES = ("flip_rate", "accuracy", "human_alignment")
-"""Metrics that are shown in percentage points."""
-
 SHOWN_PAIRS = 8
 """Pairs of runs in one chart of differences: there are as many tones."""
 
