@@ -30,7 +30,6 @@ AMONG = (DUPLICATE, TWIN, NEAR)
 """The rules between sentences that pass all others: the first of several stays."""
 
 AFTER_BOTH, NOT_BEFORE_BOTH = "after-both", "not-before-both"
-PRONOUN_RULES = (AFTER_BOTH, NOT_BEFORE_BOTH)
 """Where the pronoun may be: after both people, or (as the UCerF paper filters) anywhere but before both."""
 
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]")
