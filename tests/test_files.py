@@ -51,6 +51,14 @@ def test_a_path_begins_at_the_home_of_a_user_that_there_is(monkeypatch: pytest.M
         assert at_home(path) == Path(path)
 
 
+def test_the_nearest_folder_is_the_path_itself_or_the_first_that_exists_above(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert files.nearest(tmp_path) == tmp_path == files.nearest(tmp_path / "a" / "b")
+    monkeypatch.chdir(tmp_path)
+    assert files.nearest(Path("a") / "b").resolve() == tmp_path.resolve()
+
+
 def test_a_write_that_fails_leaves_the_old_file_and_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = RunFolder(tmp_path)
     folder.begin(MANIFEST)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.progress import EVERY, NotebookBars, _line, _silent, shown
+from equipoise.progress import EVERY, NotebookBars, _line, shown, silent
 
 
 def test_bars_show_the_end_and_few_of_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,9 +69,9 @@ def test_bars_are_for_notebooks_alone(shell: Any, bars: bool, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     for asked in (None, True):
         assert isinstance(shown(asked), NotebookBars) is bars
-    assert shown(False) is _silent
+    assert shown(False) is silent
     monkeypatch.setitem(sys.modules, "IPython", None)
-    assert shown(None) is _silent
+    assert shown(None) is silent
 
 
 def test_other_warnings_are_still_shown() -> None:

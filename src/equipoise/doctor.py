@@ -17,7 +17,7 @@ from . import cores
 from .cache import cache_folder
 from .datasets import CARDS
 from .datasets.downloads import find_dataset_folder
-from .files import at_home
+from .files import at_home, nearest
 from .records import DatasetError, EquipoiseError
 from .scoring.opening import locate_model
 
@@ -129,9 +129,7 @@ def _memory() -> Iterator[Check]:
 
 def _folder(name: str, folder: Path, advice: str) -> Iterator[Check]:
     """Check that a folder, or the nearest that exists above it, can be written and has room."""
-    existing = folder
-    while not existing.exists():
-        existing = existing.parent
+    existing = nearest(folder)
     if not os.access(existing, os.W_OK) or not existing.is_dir():
         yield Check(name, "problem", f"{folder} cannot be written", advice)
         return

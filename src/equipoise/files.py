@@ -37,6 +37,11 @@ def at_home(path: str | Path) -> Path:
     return Path(os.path.expanduser(path))
 
 
+def nearest(path: Path) -> Path:
+    """Return the path or, where nothing is there yet, the nearest folder above it that exists."""
+    return next(place for place in (path, *path.absolute().parents) if place.exists())
+
+
 def plain_file(folder: Path, name: str) -> Path:
     """Return the place of a file in a folder, which need not exist; StrangeFile where it is anything but a file there.
 

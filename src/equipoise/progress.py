@@ -22,7 +22,7 @@ def shown(progress: Progress | bool | None) -> Progress:
     if callable(progress):
         return progress
     shell = _notebook() if progress is not False else None
-    return _silent if shell is None else NotebookBars()
+    return silent if shell is None else NotebookBars()
 
 
 class NotebookBars:
@@ -68,5 +68,5 @@ def _notebook() -> Any:
     return shell if hasattr(shell, "kernel") else None
 
 
-def _silent(what: str, done: int, total: int) -> None:
-    pass
+def silent(what: str, done: int, total: int) -> None:
+    """Report nothing."""

@@ -18,7 +18,7 @@ from .comparing.datasets import Moved
 from .comparing.matching import named_apart
 from .comparing.seen import Seen
 from .files import replace_folder, write_file
-from .progress import Progress
+from .progress import Progress, silent
 from .records import EquipoiseError, Estimate
 from .records.showing import Chart, Section, Table, every
 from .runs.run import Run
@@ -357,7 +357,7 @@ def write_site(
     A site that is already there is replaced in the end, in one step; any other folder with files in it is left alone.
     """
     options = options or SiteOptions()
-    report = progress or (lambda what, done, total: None)
+    report = progress or silent
     check_place(out, MARK, "a leaderboard")
     submissions = read_submissions(run_folders(paths), verified=options.verified, progress=report)
     site = Site(submissions, options.title, options.level, options.metric, options.published)

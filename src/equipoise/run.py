@@ -27,10 +27,11 @@ from .records import Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Held, Run, written
 from .runs.folder import RunFolder, default_folder
 from .runs.imported import read_results
-from .runs.manifest import IMPORTED, describe, describe_imported, described
+from .runs.manifest import IMPORTED, describe, describe_imported
 from .runs.measurements import measurements_frame
 from .runs.packed import Packed, packed_aside, packed_outcomes
 from .runs.tables import column_rows, outcome_columns, release_tables
+from .scoring.engine import described
 from .scoring.kept_engine import kept_answers
 from .scoring.opening import open_engine
 from .scoring.score_store import ScoreStore

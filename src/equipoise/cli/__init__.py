@@ -35,7 +35,7 @@ from . import (
     view,
 )
 from .errors import clear_errors
-from .help import PanelCommand, grouped, with_help_all
+from .help import PanelCommand, grouped, help_alone, with_help_all
 
 GROUPS = {
     "Start": ("ask", "audit", "init", "doctor"),
@@ -81,6 +81,7 @@ for name, command in COMMANDS.items():
 for step in (survey.survey, survey.simulate, survey.links, survey.backup, survey.restore):
     build.app.command(step.__name__)(step)
 for name, group in {"study": study, "data": data, "build": build, "export": exports, "list": lists}.items():
+    group.app.callback(invoke_without_command=True)(help_alone)
     app.add_typer(group.app, name=name)
 
 
@@ -94,8 +95,7 @@ def _main(
 
         typer.echo(__version__)
         raise typer.Exit
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+    help_alone(context)
 
 
 def main() -> None:

@@ -46,12 +46,6 @@ Markers = Annotated[
 ]
 
 
-@app.callback(invoke_without_command=True)
-def _main(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
 @app.command("generate")
 def generate(
     folder: Folder,

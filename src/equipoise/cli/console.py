@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from .. import cores
+from ..progress import silent
 
 NOTE_EVERY = 10.0
 """Seconds between two lines of progress where there is no terminal to draw a bar on."""
@@ -37,7 +38,7 @@ BUSY = 1.5
 def progress_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Give a function that shows how much of what is done, with rate and time left, on standard error."""
     if quiet:
-        yield lambda what, done, total: None
+        yield silent
         return
     if not sys.stderr.isatty():
         yield _progress_lines()

@@ -17,12 +17,6 @@ app = typer.Typer(help="List, show, check, fetch and export datasets.", rich_mar
 Name = Annotated[str, typer.Argument(help="A dataset's name or path.")]
 
 
-@app.callback(invoke_without_command=True)
-def _main(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
 @app.command("list")
 def list_datasets() -> None:
     """List the named datasets, plug-ins included, and where they are on this machine."""

@@ -23,12 +23,6 @@ ASKED = ("data", "task", "limit", "orders", "columns")
 """The options of `audit` that say what is written."""
 
 
-@app.callback(invoke_without_command=True)
-def _main(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
 @app.command("lm-eval")
 @with_options(*ASKED, unset=False)
 def lm_eval(out: Out = Path("tasks"), quiet: Quiet = False, **choices: Any) -> None:

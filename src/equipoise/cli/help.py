@@ -162,6 +162,12 @@ def _show_all(context: typer.Context, value: bool) -> None:
         raise typer.Exit
 
 
+def help_alone(context: typer.Context) -> None:
+    """Print the help of a group that is called without a command."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
 def with_help_all(name: str, function: Callable[..., None]) -> Callable[..., None]:
     """Return the command's function, with `--help-all` where `--help` shows only some of its options."""
     if name not in COMMON:

@@ -9,12 +9,6 @@ from .console import listing, plain_table, print_out
 app = typer.Typer(help="List metrics, engines, tasks; print the schema.", rich_markup_mode=None)
 
 
-@app.callback(invoke_without_command=True)
-def _main(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
 @app.command("metrics")
 def metrics() -> None:
     """List all metrics, and what each one measures."""

@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Study what results depend on, or repeat a paper.", rich_markup_mode=None)
 
 
-@app.callback(invoke_without_command=True)
-def _main(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
 @app.command("estimators")
 def estimators(
     runs: Runs,
@@ -192,6 +186,7 @@ def suite_sources(
     not usable are left out.
     """
     from ..comparing.sources import frames, sources
+    from ..comparing.values import parts_of
     from ..measuring.estimators import Resamples
     from ..runs.csv_files import to_csv
     from ..runs.run import Run
@@ -205,7 +200,7 @@ def suite_sources(
         if entry.invalid:
             left_out.append(f"left out: {name}, {entry.dataset} · {entry.task}: {entry.invalid}")
         else:
-            parts += [part for part in run.parts if (part.dataset, part.task) == (entry.dataset, entry.task)]
+            parts += parts_of([run], entry.dataset, entry.task)
     with progress_bar(quiet=quiet) as progress:
         result = sources(parts, Resamples(resamples=resamples, level=level, seed=seed), progress=progress)
     shown = list(sections(result))

@@ -236,7 +236,8 @@ def _differences(runs: Sequence[Run], matches: Sequence[Match], choices: Choices
     several: list[tuple[Match, tuple[int, int], list[Compared]]] = []
     for matched, (a, b) in product(matches, combinations(range(len(runs)), 2)):
         every = contests(matched.items[a], matched.items[b], plan)
-        shown = [c for c in every if c.metric in tested and _is_shown(c.group, matched.kinds)]
+        # Within a type where there are types, else over everything.
+        shown = [c for c in every if c.metric in tested and parse_group(c.group).get("type", "") in matched.kinds]
         several.append((matched, (a, b), shown))
     trial = trial_of(choices, sum(len(compared) for _, _, compared in several))
     reach = {id(matched): [comparison_leeways(items, plan) for items in matched.items] for matched in matches}
@@ -254,19 +255,12 @@ def _differences(runs: Sequence[Run], matches: Sequence[Match], choices: Choices
     say("comparing", len(several), len(several))
 
 
-def _is_shown(group: str, kinds: Sequence[str]) -> bool:
-    """Return whether a group is tested: within a type where there are types, else over everything."""
-    return parse_group(group).get("type", "") in kinds
-
-
 def _overlaps(runs: Sequence[Run], matched: Match) -> Iterator[Overlap]:
     members = matched.items[0].members
     for kind in matched.kinds:
         rows = matched.rows(kind)
         labelled = rows[matched.outcomes[0].labelled[rows]]
-        inside = np.zeros(len(matched.outcomes[0]), dtype=bool)
-        inside[rows] = True
-        sets = members[inside[members[:, 0]]] if len(members) else members
+        sets = members[np.isin(members[:, 0], rows)]
         right = [outcomes.predicted[labelled] == outcomes.gold[labelled] for outcomes in matched.outcomes]
         flips = [_flipped(outcomes, sets) for outcomes in matched.outcomes]
         for a, b in combinations(range(len(runs)), 2):
@@ -278,7 +272,5 @@ def _overlaps(runs: Sequence[Run], matched: Match) -> Iterator[Overlap]:
 
 def _flipped(outcomes: Outcomes, sets: Integers) -> Booleans:
     """Return the sets in which the choice changes with the group word."""
-    if not len(sets):
-        return np.zeros(0, dtype=bool)
     chosen = outcomes.predicted[sets]
     return np.asarray(np.any((sets != ABSENT) & (chosen != chosen[:, :1]), axis=1), dtype=bool)

@@ -23,7 +23,7 @@ from ..runs.run import Part, Run, all_parts
 from ..runs.tables import selected, texts_of
 from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..uncertainty import ESTIMATORS, PERPLEXITY, Estimator
-from .values import items_of
+from .values import items_of, parts_of
 
 SHOWN = (*(metric.name for metric in METRICS.values() if metric.leading), "perplexity")
 """The metrics of the leaderboard."""
@@ -170,7 +170,7 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
     for run in runs:
         _read(run, [part for part in run.parts if part.has_items])
     for dataset, task in all_parts(list(runs)):
-        having = [part for run in runs for part in run.parts if (part.dataset, part.task) == (dataset, task)]
+        having = parts_of(runs, dataset, task)
         if len(having) < len(runs):
             if intersect or dataset == CONTROL_NAME:
                 continue

@@ -19,7 +19,7 @@ from ..measuring.measure import Plan, measured_items, measured_points
 from ..measuring.points import Point
 from ..metrics import METRICS, Metric, calibration
 from ..progress import Progress, shown
-from ..records import EquipoiseError, Estimate, Floats, UndefinedMetric
+from ..records import EquipoiseError, Estimate, Floats, UndefinedMetric, grouped
 from ..runs.run import Part
 from ..stats.attribution import REST, attribution
 from ..stats.bootstrap import weight_chunks
@@ -248,11 +248,8 @@ def _within(value: float, samples: Floats, sentences: int, plan: Resamples) -> E
 
 def _distinct(several: Sequence[Cell]) -> list[Cell]:
     """Return the cells without those of estimators that give the same values as an earlier one."""
-    by_estimator: dict[str, list[Cell]] = {}
-    for cell in several:
-        by_estimator.setdefault(cell.estimator, []).append(cell)
     kept: list[list[Cell]] = []
-    for cells_of_one in by_estimator.values():
+    for cells_of_one in grouped(several, lambda cell: cell.estimator).values():
         values = np.array([cell.value for cell in cells_of_one])
         same = (np.abs(values - [cell.value for cell in other]).max() < ALIKE for other in kept)
         if not any(same):

@@ -14,6 +14,7 @@ _NEXT = re.compile(r"\s+([A-Za-z]+(?:['’]t)?)")
 _JOINT = re.compile(r"\b(?:and|or|but|yet|then|nor)\b|,")
 _WORD = re.compile(r"[A-Za-z]+(?:['’]t)?")
 _JOINTS = {"and", "or", "but", "yet", "then", "nor"}
+_AUXILIARIES = {"is", "was", "has", "does", "isn't", "wasn't", "hasn't", "doesn't"}
 
 
 class Unresolved(DatasetError):
@@ -47,25 +48,9 @@ def agreeing(after: str, *, plural: bool) -> str:
 
 def is_inverted(before: str) -> bool:
     """Return whether a verb that agrees with the pronoun comes before it: "only then was he"."""
-    words = re.findall(r"[A-Za-z]+(?:['’]t)?", before)
+    words = _WORD.findall(before)
     verb = words[-1].replace("’", "'").lower() if words and before.rstrip()[-1:].isalpha() else ""
-    return verb in _AGREEING or verb in SINGULARS.keys() & {"are", "were", "have", "do"}
-
-
-_AGREEING = {
-    "is",
-    "was",
-    "has",
-    "does",
-    "isn't",
-    "wasn't",
-    "hasn't",
-    "doesn't",
-    "aren't",
-    "weren't",
-    "haven't",
-    "don't",
-}
+    return SINGULARS.get(verb, verb) in _AUXILIARIES
 
 
 def _check_second_verb(after: str, start: int, verb: str, *, plural: bool) -> None:

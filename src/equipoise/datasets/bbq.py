@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..records import DatasetError, Example
+from ..records import DatasetError, Example, grouped
 from .cards import CARDS
 from .dataset import Dataset, Fault, in_file_order
 from .rows import located, read_rows, read_text
@@ -268,10 +267,7 @@ def _from_big_bench(where: str, folder: str, number: int, cells: Mapping[str, An
 
 def _sets(rows: Iterable[BbqRow], faults: list[Fault]) -> Iterator[list[BbqRow]]:
     """Yield the rows of each counterfactual set; a row that matches none or several others is alone."""
-    matches: dict[tuple[str, ...], list[BbqRow]] = defaultdict(list)
-    for row in rows:
-        matches[row.key].append(row)
-    for members in matches.values():
+    for members in grouped(rows, lambda row: row.key).values():
         for row in members:
             faults += _writing_faults(row)
         if len(members) == 2:

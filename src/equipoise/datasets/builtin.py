@@ -12,13 +12,12 @@ from importlib import resources
 
 from ..records import Example
 from .agreement import Unresolved, agreeing
-from .dataset import Dataset, Fault, gender_groups
+from .dataset import LICENCE, Dataset, Fault, gender_groups
 from .occupations import OCCUPATIONS, stereotyped
 from .pronouns import PronounSet, pronoun_in_form, pronoun_sets
 from .sentence_rules import broken_rules
 
 SLOT = re.compile(r"\{(subject|object|possessive)\}")
-LICENCE = "CC0-1.0"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ There is no pronoun: rows of one `set` differ only in the people (`group`). What
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..records import DatasetError, Example
+from ..records import DatasetError, Example, grouped
 from .columns import Columns, as_candidates, as_choice, as_flag, as_kind, as_label, as_text, column_slots
 from .dataset import Dataset, Fault
 from .rows import Rows
@@ -70,9 +70,7 @@ def _labelled(where: str, id: str, row: Mapping[str, Any], used: Columns) -> _La
 
 
 def _faults(rows: Sequence[_Labelled]) -> Iterator[Fault]:
-    sets: dict[str, list[_Labelled]] = defaultdict(list)
-    for row in rows:
-        sets[row.example.set_id].append(row)
+    sets = grouped(rows, lambda row: row.example.set_id)
     for row in rows:
         members = sets[row.example.set_id]
         if len(members) == 1:

@@ -19,6 +19,9 @@ from . import occupations
 
 Item = TypeVar("Item")
 
+LICENCE = "CC0-1.0"
+"""The licence of the package's own sentences."""
+
 TOGETHER = 1024
 """Examples that are hashed at once."""
 

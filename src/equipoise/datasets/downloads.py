@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +18,10 @@ from filelock import FileLock
 
 from ..cache import WORK, cache_folder
 from ..files import at_home, file_sha256
+from ..progress import Progress, silent
 from ..records import DatasetError
 from .cards import CARDS, Card, CardFile, card_of
 from .dataset import Fault
-
-Report = Callable[[str, int, int], None]
-"""Called with a file's name, the number of its bytes that have arrived, and its size in bytes."""
 
 ATTEMPTS = 3
 TIMEOUT_S = 30.0
@@ -67,7 +65,7 @@ def file_faults(card: Card, folder: Path) -> list[Fault]:
     return faults
 
 
-def fetch(card: Card, *, to: Path | None = None, report: Report = lambda name, done, total: None) -> Path:
+def fetch(card: Card, *, to: Path | None = None, report: Progress = silent) -> Path:
     """Return the folder (`to`, or the dataset's place in the cache) with all files of the card.
 
     Missing and altered files are downloaded. Several processes may fetch at once: one downloads, the others wait.
@@ -102,7 +100,7 @@ def _work_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _download(url: str, target: Path, file: CardFile, report: Report) -> None:
+def _download(url: str, target: Path, file: CardFile, report: Progress) -> None:
     """Write the file once its SHA-256 has been checked, or raise."""
     import pooch
     from requests import ConnectionError, HTTPError, RequestException, Timeout
@@ -135,7 +133,7 @@ def _download(url: str, target: Path, file: CardFile, report: Report) -> None:
 class _Progress:
     """What pooch takes for a progress bar; `report` hears how many bytes have arrived."""
 
-    report: Report
+    report: Progress
     file: CardFile
     total: int = 0
     done: int = 0

@@ -20,11 +20,11 @@ from typing import Any
 from ..records import DatasetError, Example
 from .agreement import Unresolved
 from .builtin import Sentence, example_of
-from .dataset import Dataset
+from .dataset import LICENCE, Dataset
 from .occupations import OCCUPATIONS
 from .pronouns import PronounSet, pronoun_sets
 
-FRESH, LICENCE = "fresh", "CC0-1.0"
+FRESH = "fresh"
 DRAWN = 1000
 """Sentences that are drawn where no limit is given: half of them resolvable."""
 

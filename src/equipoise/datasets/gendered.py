@@ -15,12 +15,11 @@ from importlib import resources
 from typing import Any
 
 from ..records import DECIDED, DatasetError, Example
-from .dataset import Dataset, gender_groups
+from .dataset import LICENCE, Dataset, gender_groups
 from .pronouns import PRONOUNS
 
 NAME = "gendered"
 CONTROL_NAME = f"{NAME}-control"
-LICENCE = "CC0-1.0"
 
 CONTROL = 40
 """Sets that are asked beside the built-in sentences, to see whether a model can use the group word at all."""

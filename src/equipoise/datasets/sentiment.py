@@ -18,7 +18,7 @@ from importlib import resources
 from typing import Any
 
 from ..records import Example
-from .dataset import Dataset, Fault
+from .dataset import LICENCE, Dataset, Fault
 from .pronouns import pronouns_in
 
 NAME = "sentiment"
@@ -26,7 +26,6 @@ MOODS = ("positive", "negative")
 NEUTRAL = "neutral"
 STATEMENT = "The mood of this sentence is"
 SLOT = "{person}"
-LICENCE = "CC0-1.0"
 WORDS = (5, 20)
 """The fewest and the most words of a sentence."""
 

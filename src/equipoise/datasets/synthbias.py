@@ -7,13 +7,12 @@ of a minimal pair are far apart; they are found by blanking the pronoun. A count
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..records import DatasetError, Example
+from ..records import DatasetError, Example, grouped
 from . import occupations
 from .cards import CARDS
 from .dataset import Dataset, Fault, gender_groups, in_file_order, odd_letters, repeated, third_occupations
@@ -65,9 +64,7 @@ def read_synthbias_csv(path: Path) -> tuple[tuple[Example, ...], tuple[Fault, ..
     table = read_rows(path)
     table.need(*COLUMNS)
     sentences = table.parsed(_sentence)
-    sets: dict[tuple[str, str, str, str], list[_Sentence]] = defaultdict(list)
-    for sentence in sentences:
-        sets[(sentence.type, *sentence.named, sentence.template)].append(sentence)
+    sets = grouped(sentences, lambda sentence: (sentence.type, *sentence.named, sentence.template))
     counterparts = {sentence.number: members for members in sets.values() for sentence in members}
     faults: list[Fault] = []
     examples = tuple(_example(sentence, counterparts[sentence.number], faults) for sentence in sentences)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..records import DatasetError, Example
-from .dataset import Dataset
+from .dataset import LICENCE, Dataset
 from .pronouns import FORMS, KNOWN, PronounSet
 from .rows import read_text
 
@@ -31,7 +31,7 @@ PRONOUN = "pronoun"
 KINDS = {True: "settled", False: "open"}
 """The types of decisions: facts settle the answer, or they do not."""
 
-DECISIONS, LICENCE = "decisions", "CC0-1.0"
+DECISIONS = "decisions"
 KINDS_OF_DECISION = ("hiring", "lending", "housing", "triage", "moderation", "service")
 
 _SLOT = re.compile(r"\{([^{}]*)\}")

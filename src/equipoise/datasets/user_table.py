@@ -147,11 +147,10 @@ def _alike(
 
 def _differ(facts: Facts, other: Facts) -> bool:
     """Return whether two rows are of different genders, in forms that go together."""
-    return facts.gender != other.gender and _forms_agree(facts.pronoun, other.pronoun)
-
-
-def _forms_agree(form: str, other_form: str) -> bool:
-    return not forms_of(form) or not forms_of(other_form) or bool(forms_of(form) & forms_of(other_form))
+    if facts.gender == other.gender:
+        return False
+    forms, others = forms_of(facts.pronoun), forms_of(other.pronoun)
+    return not forms or not others or not forms.isdisjoint(others)
 
 
 class _Shared:

@@ -18,7 +18,7 @@ from ..datasets import Dataset
 from ..datasets.bbq import AMBIGUOUS, DISAMBIGUATED
 from ..files import write_file
 from ..metrics import METRICS
-from ..records import Example
+from ..records import Example, grouped
 from ..runs.imported.documents import Document, documents_of
 from ..tasks import Task, TaskOptions
 
@@ -125,9 +125,8 @@ class Questions:
     def of(cls, dataset: Dataset, task: Task, options: TaskOptions) -> Questions:
         """Return the questions of the dataset; a task that other tools cannot ask is an error."""
         name = _plain(f"equipoise_{dataset.name}_{task.name}")
-        by_type: dict[str, list[Document]] = {}
-        for document in documents_of(dataset, task, options):
-            by_type.setdefault(document.example.groups.get("type", ""), []).append(document)
+        documents = documents_of(dataset, task, options)
+        by_type = grouped(documents, lambda document: document.example.groups.get("type", ""))
         if len(by_type) == 1:
             return cls(name, (Part(name, *by_type.values()),))
         return cls(name, tuple(Part(_plain(f"{name}_{kind or 'other'}"), by_type[kind]) for kind in sorted(by_type)))

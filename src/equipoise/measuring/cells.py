@@ -75,7 +75,9 @@ def cells(items: Items, by: Sequence[str] | None) -> Iterator[Cell]:
     def cell(parts: Mapping[str, str], rows: Integers, *units: str, key: str = "") -> Cell:
         answerable: Booleans = outcomes.answerable[rows]
         mixed = bool(answerable.any()) and not bool(answerable.all())
-        by_variant = _by_variant(outcomes.variant[rows], rows) if has_variants else {"": rows}
+        variants = outcomes.variant[rows]
+        names = sorted(set(variants.tolist())) if has_variants else ()
+        by_variant = {name: rows[variants == name] for name in names} or {"": rows}
         return Cell(parts, by_variant, frozenset(units), mixed, key)
 
     outcomes = items.outcomes
@@ -129,9 +131,3 @@ def by_value(
     groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
     named = [(str(column[rows[group[0]]]), rows[group]) for group in groups]
     return sorted((pair for pair in named if pair[0]), key=lambda pair: pair[0])
-
-
-def _by_variant(names: NDArray[Any], rows: Integers) -> dict[str, Integers]:
-    if not names.any():
-        return {"": rows}
-    return {name: rows[names == name] for name in sorted(set(names.tolist()))}

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..metrics import decisions
 from ..records import ABSENT, MEANINGS, Booleans, Floats, Integers, Outcomes
+from .sets import of_members
 
 DECISION_COLUMNS = ("p_good", "chose_good", "logit_good", "good_lean", "good_range")
 
@@ -20,19 +21,10 @@ def decision_columns(outcomes: Outcomes, members: Integers, open_answers: Boolea
     p_good = decisions.good_probability(outcomes.probs, outcomes.good, answers)
     chose = np.where(decides, (outcomes.predicted == outcomes.good).astype(float), np.nan)
     lean, reach = np.full(len(outcomes), np.nan), np.full(len(outcomes), np.nan)
-    if len(members):
-        inside = members != ABSENT
-        values = np.where(inside, p_good[members], np.nan)
-        known = members[~np.isnan(values).any(axis=1, where=inside)]
-        if len(known):
-            _of_sets(p_good, known, lean, reach)
+    # How far each item is from the mean of its set and, on the first one, how far apart the set is.
+    known = members[~np.isnan(p_good[members]).any(axis=1, where=members != ABSENT)]
+    values, inside = of_members(p_good, known), known != ABSENT
+    lean[known[inside]] = (values - np.nanmean(values, axis=1, keepdims=True))[inside]
+    reach[known[:, 0]] = np.nanmax(values, axis=1) - np.nanmin(values, axis=1)
     logit = decisions.good_logit(outcomes.probs, outcomes.good, answers)
     return dict(zip(DECISION_COLUMNS, (p_good, chose, logit, lean, reach), strict=True))
-
-
-def _of_sets(p_good: Floats, members: Integers, lean: Floats, reach: Floats) -> None:
-    """Fill in how far each item is from the mean of its set, and on the first one how far apart the set is."""
-    inside = members != ABSENT
-    values = np.where(inside, p_good[members], np.nan)
-    lean[members[inside]] = (values - np.nanmean(values, axis=1, keepdims=True))[inside]
-    reach[members[:, 0]] = np.nanmax(values, axis=1) - np.nanmin(values, axis=1)

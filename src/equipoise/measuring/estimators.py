@@ -355,10 +355,7 @@ def set_values(runs: Mapping[str, Items], rows: Integers, column: str, estimator
     Estimators that give the same values are named together, as "margin, top-probability".
     """
     first = next(iter(runs.values()))
-    inside = np.zeros(len(first), dtype=bool)
-    inside[rows] = True
-    places = first.members[:, 0] if len(first.members) else np.empty(0, dtype=np.int64)
-    places = places[inside[places]]
+    places = first.firsts_among(rows)
     if not len(places):
         raise UndefinedMetric("no counterfactual set: a comparison of estimators needs sets with two members")
     codes = cluster_numbers(first.outcomes.set_id[places])

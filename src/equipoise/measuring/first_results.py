@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..metrics import METRICS
 from ..records import EquipoiseError, Example, FirstResults, RunKey
 from .measure import Plan, estimates, measured_items, measured_points
-from .sampling import Ask
+from .settling import Ask
 
 SHOWN = ("flip_rate", "ucerf")
 

@@ -122,10 +122,6 @@ def _units(table: Floats, bounds: tuple[float, float], wanted: Followed) -> Unit
     return Units(sums[counted], counts[counted], bounds, wanted.most, int(wanted.horizon))
 
 
-def _ends(table: Floats, bounds: tuple[float, float], wanted: Followed, level: float) -> tuple[float, float]:
-    return _units(table, bounds, wanted).interval((1 - level) / 2)
-
-
 def _is_paired(statistic: Statistic, tables: Sequence[Floats]) -> bool:
     """Return whether it is made of differences of two means each, with as many items of both in every sentence."""
     if len(tables) % 2:
@@ -143,8 +139,9 @@ def _joint_ends(
 ) -> tuple[float, float]:
     """Return the ends of a metric of several means: of each variant, with the error shared by all of its means."""
     level = 1 - (1 - wanted.level) / sum(map(len, tables))
+    error = (1 - level) / 2
     ends = [
-        means.within_ends(statistic, [_ends(table, bounds, wanted, level) for table in several], exact=True)
+        means.within_ends(statistic, [_units(t, bounds, wanted).interval(error) for t in several], exact=True)
         for statistic, several in zip(point.statistics(), tables, strict=True)
     ]
     lows, highs = zip(*ends, strict=True)

@@ -304,15 +304,11 @@ class Items:
     def _cases(self, correct: Floats, certainty: Floats) -> Columns:
         """Return the four cases of each set, on its first item."""
         members = self.members
-        if not len(members):
-            return {f"case_{name}": np.full(len(self), np.nan) for name in "abcd"}
         several = fairness.cases(of_members(correct, members), of_members(certainty, members))
         return {f"case_{name}": self.on_first(members, case) for name, case in zip("abcd", several, strict=True)}
 
     def _set_values(self, members: Integers, certainty: Floats, desirability: Floats) -> Columns:
         """Return the U of each set by the different definitions."""
-        if not len(members):
-            return {name: np.empty(0) for name in ("u", "u_eq3", "u_signed")}
         # A range grows with the size of a set: sets of different sizes are compared pairwise.
         usual = "pairwise" if (self.members == ABSENT).any() else "range"
         kind = usual if self.disparity == "auto" else self.disparity
@@ -365,11 +361,15 @@ class Items:
         }
         return {"flipped": flipped, **{name: np.where(with_some, way, np.nan) for name, way in ways.items()}}
 
+    def firsts_among(self, rows: Integers) -> Integers:
+        """Return the first item of each set whose first item is among the rows."""
+        firsts = self.members[:, 0]
+        return firsts[np.isin(firsts, rows)]
+
     def on_first(self, members: Integers, values: Floats) -> Floats:
         """Return a column with each set's value on its first item, so that items and sets share their weights."""
         column = np.full(len(self), np.nan)
-        if len(members):
-            column[members[:, 0]] = values
+        column[members[:, 0]] = values
         return column
 
     def certainty(self, estimator: Estimator) -> Floats:

@@ -313,7 +313,8 @@ def jobs(items: Items, plan: Plan) -> Iterator[Job]:
         if metric.unit in ("sets", "contrast") and "pairs" not in metric.applies_to and pairs.any():
             applies = applies & ~pairs
         grouped = metric.unit == "grouping"
-        for key, estimator in product(keys if grouped else ("",), _estimators(metric, plan)):
+        estimators = plan.estimators if metric.estimated else plan.estimators[:1]
+        for key, estimator in product(keys if grouped else ("",), estimators):
             columns = items.columns(estimator)
             groups = {"group": items.outcomes.groups[key]} if grouped else {}
             arrays = tuple(groups[name] if name in groups else columns[name] for name in metric.inputs)
@@ -323,10 +324,6 @@ def jobs(items: Items, plan: Plan) -> Iterator[Job]:
             needed = arrays if metric.unit == "contrast" else arrays[: int(sets)]
             if not any(_is_blank(array) for array in needed):
                 yield Job(metric, name, arrays, population, applies, key)
-
-
-def _estimators(metric: Metric, plan: Plan) -> Sequence[Estimator]:
-    return plan.estimators if metric.estimated else plan.estimators[:1]
 
 
 def _is_blank(array: NDArray[Any]) -> bool:

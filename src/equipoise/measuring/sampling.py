@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -12,20 +12,17 @@ import pandas as pd
 
 from ..datasets import Dataset
 from ..options import StoppingOptions
-from ..records import EquipoiseError, Example, ModelError, Outcomes, RunKey, RunManifest, group_label
+from ..records import EquipoiseError, Example, ModelError, Outcomes, RunKey, RunManifest, group_label, grouped
 from ..stats.sequential import balanced_order, frequent_looks, planned_looks
 from .goals import Goal
 from .identities import confidence_disparities
 from .items import Items
 from .measure import Plan
-from .settling import Decision, Settled, until_settled
+from .settling import Ask, Decision, Settled, until_settled
 from .stopping import GUARANTEED, Sample, guaranteed, planned_sample
 
 MOST_FAILED = 0.05
 """Share of the examples that may be left out because the model cannot be asked about them; one set always may."""
-
-Ask = Callable[[Sequence[Example]], Outcomes]
-"""Asks the model some examples; what was asked before costs nothing."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +134,7 @@ def until_precise(
 
 def _ordered(dataset: Dataset, strata: Sequence[str], seed: int) -> list[list[Example]]:
     """Return the examples of each base sentence in a random order, of which every beginning holds all strata."""
-    sentences: dict[str, list[Example]] = {}
-    for example in dataset.examples:
-        sentences.setdefault(example.cluster_id, []).append(example)
-    groups = list(sentences.values())
+    groups = list(grouped(dataset.examples, lambda example: example.cluster_id).values())
     names = ["\0".join(group[0].groups.get(name, "") for name in strata) for group in groups]
     return [groups[unit] for unit in balanced_order(names, np.random.default_rng(seed))]
 

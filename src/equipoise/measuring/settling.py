@@ -24,6 +24,7 @@ from ..records import (
     Outcomes,
     RunKey,
     group_label,
+    grouped,
 )
 from ..stats.planning import scaled_more, units_to_settle
 from ..stats.sequential import FRESH, GROWTH_OF_LOOKS
@@ -139,9 +140,7 @@ class _Audit:
         self.decisions: dict[str, Decision] = {}
         self.sentences: list[str] = []
         self.looks: list[SettlingLook] = []
-        self.groups: dict[str, list[Example]] = {}
-        for example in self.dataset.examples:
-            self.groups.setdefault(example.cluster_id, []).append(example)
+        self.groups = grouped(self.dataset.examples, lambda example: example.cluster_id)
         order = np.random.default_rng(self.plan.seed).permutation(len(self.groups))
         names = list(self.groups)
         self.waiting = [names[place] for place in order]

@@ -29,7 +29,7 @@ def item_columns(items: Items, estimators: Sequence[Estimator]) -> Columns:
 def set_columns(items: Items, estimators: Sequence[Estimator]) -> Columns:
     """Return what `pairs.parquet` holds: D and certainty of each member of every counterfactual set, and its U."""
     outcomes, members = items.outcomes, items.members
-    first = members[:, 0] if len(members) else np.empty(0, dtype=np.int64)
+    first = members[:, 0]
     table: dict[str, Any] = {
         "set_id": outcomes.set_id[first],
         "cluster_id": outcomes.cluster_id[first],

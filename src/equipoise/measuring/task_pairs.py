@@ -51,10 +51,9 @@ class _Paired:
 
 
 def task_differences(
-    outcomes: Mapping[str, Outcomes], pairs: Sequence[tuple[str, str]], trial: Trial | None = None
+    outcomes: Mapping[str, Outcomes], pairs: Sequence[tuple[str, str]], trial: Trial
 ) -> list[TaskDifference]:
     """Return the tested metrics of each pair of tasks, by type; p-values are corrected over all of them (Holm)."""
-    trial = trial or Trial()
     paired = [pair for first, second in pairs for pair in _paired(outcomes[first], outcomes[second], (first, second))]
     estimates = corrected([_tested(pair, trial) for pair in paired])
     return [

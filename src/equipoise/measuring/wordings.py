@@ -87,11 +87,8 @@ def wording_study(
 def wording_values(runs: Mapping[str, Items], rows: Integers, column: str) -> SetValues:
     """Return the values of all sets among the rows by run and wording, averaged over option orders."""
     first = next(iter(runs.values()))
-    inside = np.zeros(len(first), dtype=bool)
-    inside[rows] = True
-    places = first.members[:, 0] if len(first.members) else np.empty(0, dtype=np.int64)
-    wordings = wordings_of(first.outcomes)
-    places = places[inside[places] & (wordings[places] != "")]
+    places, wordings = first.firsts_among(rows), wordings_of(first.outcomes)
+    places = places[wordings[places] != ""]
     if not len(places):
         raise UndefinedMetric("no counterfactual set was asked in several wordings")
     names = list(dict.fromkeys(wordings[places].tolist()))

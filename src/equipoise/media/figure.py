@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 from typing import Any
 
-from ..records import EquipoiseError, Estimate
+from ..records import EquipoiseError
 from ..records.showing import Area, Bar, Bracket, Chart, Cloud, Dot, Heat, Line, Mark, Note, Rule, Square, value_of
 from .layout import (
     GAP,
@@ -30,6 +30,7 @@ from .layout import (
     square_columns,
     tick_values,
     title_height,
+    whiskers,
     wrapped,
 )
 from .names import LETTER, name_room, rim_places, short
@@ -262,21 +263,11 @@ def draw(mark: Mark, axes: Any, place: Place) -> None:
 def _dot(mark: Dot, axes: Any, place: Place) -> None:
     x, y = value_of(mark.x), value_of(mark.y)
     colour = _colour(mark.tone)
-    for ends in _whiskers(mark, place):
+    for ends in whiskers(mark, place):
         axes.plot(*_xy(place, ends), color=colour, linewidth=1.1, solid_capstyle="round", clip_on=False)
     inside = "white" if mark.hollow else colour
     style = {"markersize": 2.4 if mark.small else 3.6, "markerfacecolor": inside, "markeredgewidth": 0.8}
     axes.plot(*_xy(place, [(x, y)]), _shape(mark.tone), color=colour, clip_on=False, zorder=3, **style)
-
-
-def _whiskers(mark: Dot, place: Place) -> Iterator[list[tuple[float, float]]]:
-    x, y = value_of(mark.x), value_of(mark.y)
-    if place.panel.polar:  # an area has the intervals: on a spoke they would hide each other
-        return
-    if isinstance(mark.x, Estimate) and mark.x.has_interval:
-        yield [(mark.x.low, y), (mark.x.high, y)]
-    if isinstance(mark.y, Estimate) and mark.y.has_interval:
-        yield [(x, mark.y.low), (x, mark.y.high)]
 
 
 @draw.register

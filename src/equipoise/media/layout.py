@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, cos, isnan, pi, sin
 
+from ..records import Estimate
 from ..records.showing import Axis, Bracket, Chart, Dot, Heat, Key, Note, Panel, Point, Square, ends_of, value_of
 from .names import LETTER, LONGEST, name_room, radius_of, rim_room, short, whole_names_width
 
@@ -164,6 +165,17 @@ def _after(panel: Panel) -> float:
     if panel.x.names or panel.x.hidden:
         return 0.9 + brackets
     return max(0.9, 0.4 + LETTER / 2 * _letters(panel.x)) + brackets
+
+
+def whiskers(dot: Dot, place: Place) -> Iterator[tuple[Point, Point]]:
+    """Yield the intervals of a dot, each by its ends, in the numbers of the panel's axes."""
+    x, y = value_of(dot.x), value_of(dot.y)
+    if place.panel.polar:  # an area has the intervals: on a spoke they would hide each other
+        return
+    if isinstance(dot.x, Estimate) and dot.x.has_interval:
+        yield (dot.x.low, y), (dot.x.high, y)
+    if isinstance(dot.y, Estimate) and dot.y.has_interval:
+        yield (x, dot.y.low), (x, dot.y.high)
 
 
 def bracket_lines(bracket: Bracket, place: Place) -> list[tuple[Point, Point]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ..records.scripts import printable
 from ..records.showing import Chart, Finding, Section, Shown
 from .cells import PlainTable, StrongText, plain
 
@@ -42,8 +43,7 @@ def table(plain_table: PlainTable) -> str:
 
 def one_line(text: str) -> str:
     """Return the text on one line, without what is not a character of a text."""
-    joined = " ".join(text.split())
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in joined)
+    return printable(" ".join(text.split()))
 
 
 def escaped(text: str) -> str:

@@ -12,6 +12,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from ..records.scripts import printable
 from ..records.showing import Axis, Bar, Chart, Dot, Finding, Panel, Section, Shown, Table, ends_of, value_of
 from .cells import PlainTable, StrongText, plain
 
@@ -48,7 +49,7 @@ def _section(section: Section, *, every: bool, charts: bool) -> Iterator[Rendera
     if section.folded and not every:
         return
     if section.title:
-        yield Text(literal(section.title), style="bold")
+        yield Text(printable(section.title), style="bold")
     findings: list[Finding] = []
     for entry in section.shown:
         if isinstance(entry, Finding):
@@ -71,28 +72,23 @@ def _section(section: Section, *, every: bool, charts: bool) -> Iterator[Rendera
 
 def listed(findings: Sequence[Finding]) -> RenderableType:
     """Return findings as a list, a verdict above them; checks are on one line."""
-    verdicts = [Text(literal(finding.text), style="bold") for finding in findings if finding.topic == "verdict"]
+    verdicts = [Text(printable(finding.text), style="bold") for finding in findings if finding.topic == "verdict"]
     lines = rich_table.Table.grid(padding=(0, 1))
     for finding in findings:
         if not finding.short and finding.state != "note" and finding.topic != "verdict":
-            lines.add_row(Text("-"), Text(literal(finding.text)))
+            lines.add_row(Text("-"), Text(printable(finding.text)))
     checks = [f"{finding.name} {finding.short}" for finding in findings if finding.short]
-    strip = [Text(literal("checks: " + "; ".join(checks)), style="dim")] if checks else []
+    strip = [Text(printable("checks: " + "; ".join(checks)), style="dim")] if checks else []
     notes = _notes([finding.text for finding in findings if finding.state == "note"])
     return Group(*verdicts, *([lines] if lines.row_count else []), *strip, *notes)
 
 
-def literal(text: str) -> str:
-    """Return the text on one line, with a mark in place of what could move the cursor or colour the terminal."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
-
-
 def _titled(title: str) -> list[Text]:
-    return [Text(literal(title), style="bold")] if title else []
+    return [Text(printable(title), style="bold")] if title else []
 
 
 def _notes(notes: Sequence[str]) -> list[Text]:
-    return [Text(literal(note), style="dim") for note in notes]
+    return [Text(printable(note), style="dim") for note in notes]
 
 
 @dataclass(frozen=True)
@@ -124,8 +120,8 @@ def _as_list(table: PlainTable) -> rich_table.Table:
         named = [(column.title, cell) for column, cell in zip(table.columns[1:], cells, strict=True) if cell]
         facts = [cell for title, cell in named if title.startswith("what")]
         facts += [f"{title}: {cell}" for title, cell in named if not title.startswith("what")]
-        lines.add_row(Text(literal(first), style="bold"))
-        lines.add_row(Padding(Text(literal("; ".join(facts))), (0, 0, 0, 4)))
+        lines.add_row(Text(printable(first), style="bold"))
+        lines.add_row(Padding(Text(printable("; ".join(facts))), (0, 0, 0, 4)))
     return lines
 
 
@@ -159,9 +155,11 @@ def _drawn(table: PlainTable) -> rich_table.Table:
         folds = column.words and (number == 0 or column.spare)
         style = "dim" if column.spare else ""
         justify: Literal["left", "right"] = "left" if column.words else "right"
-        drawn.add_column(Text(literal(column.title)), justify=justify, no_wrap=not folds, overflow="fold", style=style)
+        drawn.add_column(
+            Text(printable(column.title)), justify=justify, no_wrap=not folds, overflow="fold", style=style
+        )
     for row in table.rows:
-        drawn.add_row(*(Text(literal(cell), "bold" if isinstance(cell, StrongText) else "") for cell in row))
+        drawn.add_row(*(Text(printable(cell), "bold" if isinstance(cell, StrongText) else "") for cell in row))
     return drawn
 
 

@@ -5,16 +5,11 @@ Positive is the male-stereotyped occupation; NaN in `positive` is an item of nei
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ..records import Floats, UndefinedMetric
 from .group_wise import RIGHT, WRONG, Ends, Radius
-from .groups import Value, share
-
-Weights = NDArray[Any] | None
+from .groups import Value, Weights, share
 
 
 def median(values: Floats) -> float:

@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..records import Estimate, Floats, Integers, Strings, UndefinedMetric
-from .groups import Norm, Value, largest_size, mean
+from .groups import Norm, Value, Weights, largest_size, mean
 
-Weights = NDArray[Any] | None
 BINS = 10
 EXACT_ITEMS = 2000
 """Up to this number of items a bin, the noise floor is exact; beyond, a limit law differs by less than 1%."""
@@ -97,13 +95,10 @@ def _counted(y: Floats, p: Floats, weights: Weights, of: str = "calibration") ->
     return y, p, weights
 
 
-def _scalar(value: Any) -> Value:
-    return float(value) if np.ndim(value) == 0 else value
-
-
 def _per_item(total: Any, count: Any) -> Value:
     with np.errstate(invalid="ignore", divide="ignore"):
-        return _scalar(total / count.sum(axis=0))
+        value = total / count.sum(axis=0)
+    return float(value) if np.ndim(value) == 0 else value
 
 
 def ece(y: Floats, p: Floats, *, bins: int = BINS, binning: str = "width", weights: Weights = None) -> Value:

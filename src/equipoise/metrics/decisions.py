@@ -6,13 +6,10 @@ p_good = p(good) / (p(good) + p(bad)), as in discrim-eval (Tamkin et al. 2023).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ..records import ABSENT, Booleans, Floats, Integers, UndefinedMetric
-from .groups import Value, mean
+from .groups import Value, Weights, mean
 
 
 def good_probability(probs: Floats, good: Integers, answers: Integers) -> Floats:
@@ -37,7 +34,7 @@ def good_logit(probs: Floats, good: Integers, answers: Integers) -> Floats:
     return np.where((good != ABSENT) & (sides[0] + sides[1] > 0), logit, np.nan)
 
 
-def ratio(values: Floats, first: Booleans, *, weights: NDArray[Any] | None = None) -> Value:
+def ratio(values: Floats, first: Booleans, *, weights: Weights = None) -> Value:
     """Return the mean of the first group over that of the second: the ratio of the four-fifths rule.
 
     Range 0 to infinity, 1 is best; below 0.8 the rule sees an adverse impact. Undefined where a group has no item, or
@@ -58,7 +55,7 @@ def ratio(values: Floats, first: Booleans, *, weights: NDArray[Any] | None = Non
     return means[0] / means[1]
 
 
-def log_mean(values: Floats, *, weights: NDArray[Any] | None = None) -> Value:
+def log_mean(values: Floats, *, weights: Weights = None) -> Value:
     """Return the logarithm of the mean: differences of two of them are logarithms of a ratio."""
     with np.errstate(divide="ignore"):
         return np.log(mean(values, weights=weights))

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..records import ABSENT, Booleans, Floats, Integers, Strings, UndefinedMetric
-from .groups import Norm, Value, largest_size, mean, mean_size, share, total_size
-
-Weights = NDArray[Any] | None
+from .groups import Norm, Value, Weights, largest_size, mean, mean_size, share, total_size
 
 
 def desirability(correct: NDArray[Any], certainty: Floats) -> Floats:

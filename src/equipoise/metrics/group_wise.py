@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..records import Booleans, Floats, Strings, UndefinedMetric
-from .groups import Norm, Value, by_group, largest_size, mean
+from .groups import Norm, Value, Weights, by_group, largest_size, mean
 
-Weights = NDArray[Any] | None
 Ends = tuple[float, float]
 Radius = Callable[[Booleans, float, int], float]
 """How far the mean of a subset may lie from its truth: the subset, the width of its values, the number of subsets."""

@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from ..records import Integers, Strings, UndefinedMetric
 
+Weights = NDArray[Any] | None
+"""How often each item counts (None: once), or in each resample: a column each."""
+
 Value = Any
 """A float, or, when `weights` has a second axis (a column for each resample), an array of floats."""
 
 
-def mean(values: NDArray[Any], *, weights: NDArray[Any] | None = None, of: str = "mean") -> Value:
+def mean(values: NDArray[Any], *, weights: Weights = None, of: str = "mean") -> Value:
     """Return the weighted mean of the values that are not NaN; NaN marks an item the quantity does not apply to.
 
     With weights of shape (n, B) the result has shape (B,), NaN in a resample that drew none of the items.
@@ -45,7 +48,7 @@ def mean(values: NDArray[Any], *, weights: NDArray[Any] | None = None, of: str =
         return centre + total / count
 
 
-def share(hits: NDArray[Any], among: NDArray[np.bool_], *, weights: NDArray[Any] | None = None, of: str) -> Value:
+def share(hits: NDArray[Any], among: NDArray[np.bool_], *, weights: Weights = None, of: str) -> Value:
     """Return the mean of `hits` over the items of a subset."""
     return mean(hits[among], weights=weights if weights is None else weights[among], of=of)
 
@@ -108,7 +111,7 @@ class Norm:
     differences: Callable[..., Value]
     join: Callable[[Value], Value]
 
-    def __call__(self, *arrays: NDArray[Any], weights: NDArray[Any] | None = None, **options: Any) -> Value:
+    def __call__(self, *arrays: NDArray[Any], weights: Weights = None, **options: Any) -> Value:
         return self.join(self.differences(*arrays, weights=weights, **options))
 
     def ends(self, intervals: Sequence[tuple[float, float]]) -> tuple[float, float]:

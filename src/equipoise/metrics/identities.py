@@ -6,15 +6,11 @@ items for each sentence, with a third each. Definitions: docs/identity.md.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ..records import Booleans, Floats, Strings, UndefinedMetric
-from .groups import Norm, Value, by_group, mean, mean_size, share, span
+from .groups import Norm, Value, Weights, by_group, mean, mean_size, share, span
 
-Weights = NDArray[Any] | None
 GENDERS = ("male", "female")
 ROUNDING = 1e-13
 """Of equal values the variance is this share of their mean square at most: they do not deviate."""

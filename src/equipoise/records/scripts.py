@@ -25,6 +25,11 @@ JOINERS = "\u200c\u200d"
 """Characters without width inside of words, as in Persian."""
 
 
+def printable(text: str) -> str:
+    """Return the text on one line, with a mark in place of what could move a cursor, or no file of text can hold."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
 @lru_cache(maxsize=4096)
 def is_spaceless(character: str) -> bool:
     """Return whether words of the character's script are written without spaces between them."""

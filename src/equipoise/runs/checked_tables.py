@@ -66,10 +66,10 @@ def checked_table(name: str, table: Any, columns: Sequence[str] = ()) -> Any:
         return bool(kinds.is_integer(kind) or kinds.is_floating(kind))
 
     def is_numbers(kind: Any) -> bool:
-        return bool((kinds.is_list(kind) or kinds.is_large_list(kind)) and is_number(kind.value_type))
+        return _is_list(kind) and is_number(kind.value_type)
 
     def is_texts(kind: Any) -> bool:
-        return bool((kinds.is_list(kind) or kinds.is_large_list(kind)) and _is_text(kind.value_type))
+        return _is_list(kind) and _is_text(kind.value_type)
 
     if len(set(table.column_names)) < len(table.column_names):
         raise ValueError("two columns have one name")
@@ -104,6 +104,12 @@ def checked_table(name: str, table: Any, columns: Sequence[str] = ()) -> Any:
         for column in {"groups", "slots"} & checked:
             check_objects(_different_texts(table[column]), column)
     return table
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_list(kind) or kinds.is_large_list(kind))
 
 
 def _is_text(kind: Any) -> bool:
@@ -145,7 +151,7 @@ def _with_categories(table: Any) -> Any:
         column = table[field.name]
         if field.name in IDS:
             columns[field.name] = column.cast(pa.string())
-        elif not kinds.is_list(field.type) and not kinds.is_large_list(field.type):
+        elif not _is_list(field.type):
             is_plain = _is_text(field.type) and not kinds.is_dictionary(field.type)
             columns[field.name] = column.dictionary_encode() if is_plain else column
     return pa.table(columns)

@@ -215,24 +215,18 @@ class RunFolder:
         if not name.endswith(".csv"):
             return self.frame_of(name, self.table(name, self.content(name, manifest)))
         content = io.BytesIO(self.content(name, manifest))
-        try:
+        with self._reading(name):
             return read_measurements(content) if name == "measurements.csv" else read_csv(content)
-        except UNREADABLE as error:
-            raise RunError(self._damaged(name, _reason(error))) from None
 
     def frame_of(self, name: str, table: Any, *, categories: bool = False) -> pd.DataFrame:
         """Return a Parquet table of the run, read already, as a frame."""
-        try:
+        with self._reading(name):
             return frame_of(name, table, categories=categories)
-        except UNREADABLE as error:
-            raise RunError(self._damaged(name, _reason(error))) from None
 
     def table(self, name: str, content: bytes, columns: Sequence[str] = ()) -> Any:
         """Return the content of a Parquet file of the run, or these columns of it, as an arrow table."""
-        try:
+        with self._reading(name):
             return checked_table(name, read_parquet(content, columns), columns)
-        except UNREADABLE as error:
-            raise RunError(self._damaged(name, _reason(error))) from None
 
     def content(self, name: str, manifest: RunManifest | None = None) -> bytes:
         """Return a file that the manifest names, read once; one with other content is refused."""
@@ -259,10 +253,16 @@ class RunFolder:
 
     def outcomes_of(self, rows: Any, groups: Sequence[str]) -> Outcomes:
         """Return rows of `outcomes.parquet`, an arrow table, as outcomes."""
-        try:
+        with self._reading("outcomes.parquet"):
             return outcomes_from_table(rows, groups)
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        """Say that a table is damaged where it cannot be read."""
+        try:
+            yield
         except UNREADABLE as error:
-            raise RunError(self._damaged("outcomes.parquet", _reason(error))) from None
+            raise RunError(self._damaged(name, _reason(error))) from None
 
     def _damaged(self, name: str, reason: str) -> str:
         earlier = self._earlier()

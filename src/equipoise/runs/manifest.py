@@ -18,7 +18,7 @@ from .. import __version__
 from ..datasets import Dataset
 from ..files import StrangeFile, read_plain, sha256, write_file
 from ..records import RunError, RunManifest
-from ..scoring.engine import Engine
+from ..scoring.engine import Engine, described
 from ..tasks import Task
 from .imported.per_item import Results
 from .manifest_fields import FIELDS, faults
@@ -176,11 +176,6 @@ def describe(
         command=command_line(),
         started=now(),
     )
-
-
-def described(engine: Engine) -> dict[str, Any]:
-    """Return what the manifest says of an engine; `identity` names the fields that are part of every score's key."""
-    return {**engine.description, **engine.identity, "identity": sorted(engine.identity)}
 
 
 def describe_imported(results: Sequence[Results], format: str, settings: Mapping[str, Any]) -> RunManifest:

@@ -16,7 +16,6 @@ from ..records import DECIDED, Better, Estimate, Measurement, group_label, parse
 from .csv_files import original
 
 KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)", DECIDED: "decided (type 3)"}
-ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
 
 class Measurements:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ..cache import cache_folder
+from ..files import nearest
 from ..options import EngineOptions
 from .engine import Engine
 from .weights import CHECKED, file_sha256, is_intact, seal
@@ -39,7 +40,7 @@ def open_converted(path: Path, options: EngineOptions) -> Engine:
     folder = cache_folder() / "models" / f"{path.stem}-{digest[:12]}"
     weights = {"source": str(path), "sha256": digest, "quantisation": "dequantised GGUF"}
     weights["weights_checked"] = CHECKED[options.verify_weights]
-    fits = folder.exists() or shutil.disk_usage(_existing(folder)).free > 2 * LARGER * path.stat().st_size
+    fits = folder.exists() or shutil.disk_usage(nearest(folder)).free > 2 * LARGER * path.stat().st_size
     if fits:
         converted(folder, lambda: path)
     from .huggingface.loading import open_folder, open_gguf
@@ -47,8 +48,3 @@ def open_converted(path: Path, options: EngineOptions) -> Engine:
     if not fits:
         return open_gguf(path, options, weights)
     return open_folder(folder, options, name=path.stem, weights=weights)
-
-
-def _existing(folder: Path) -> Path:
-    """Return the nearest folder above that exists."""
-    return next(parent for parent in folder.parents if parent.exists())

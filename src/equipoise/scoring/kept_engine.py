@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..records import Context, Prompt, RunError, Sampling, Score
-from .engine import Engine, EngineDefaults
+from .engine import Engine, EngineDefaults, described
 from .score_store import ScoreStore
 from .text_store import TextStore
 
@@ -38,6 +38,5 @@ class KeptEngine(EngineDefaults):
 
 def kept_answers(engine: Engine, store: ScoreStore, texts: TextStore) -> dict[str, Any]:
     """Return what scores and what writes for a task, from what an engine has said already; anything else is refused."""
-    fields = {**engine.description, **engine.identity, "identity": sorted(engine.identity)}
-    kept = KeptEngine(engine.name, fields)
+    kept = KeptEngine(engine.name, described(engine))
     return {"scorer": store.scorer(kept), "writer": texts.writer(kept)}

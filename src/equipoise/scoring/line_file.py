@@ -37,6 +37,13 @@ def read_lines(path: Path, accept: Callable[[bytes], bool]) -> int:
     return count
 
 
+def read_whole(path: Path, accept: Callable[[bytes], bool]) -> None:
+    """Give every line of the file to `accept`; RunError names one that it refuses."""
+    for number, line in enumerate(lines_of(path), 1):
+        if not accept(line):
+            raise RunError(f"{path}: line {number} is damaged")
+
+
 def lines_of(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file, if it exists; RunError where one is longer than any of ours."""
     checked(path)

@@ -22,7 +22,7 @@ from ..garbage import existing_kept, uncollected
 from ..records import Context, EquipoiseError, Prompt, RunError, Score, ScoreLimits
 from ..records.prompts import NO_REDUCTIONS
 from .engine import Engine, identity_key
-from .line_file import appended, damage_note, hold, lines_of, read_lines
+from .line_file import appended, damage_note, hold, read_lines, read_whole
 
 Progress = Callable[[int, int], None]
 """Called with how much is done, and how much there is."""
@@ -47,9 +47,7 @@ class ScoreStore:
     def kept(cls, path: Path) -> Self:
         """Return the scores of a run to look up; the file is not changed, and one with a damaged line is an error."""
         store = cls(path)
-        for number, line in enumerate(lines_of(path), 1):
-            if not store._accept(line):
-                raise RunError(f"{path}: line {number} is damaged")
+        read_whole(path, store._accept)
         return store
 
     def __enter__(self) -> Self:

@@ -12,13 +12,17 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from ..records import Context, Message, RunError, Sampling
+from ..records import Context, Message, Sampling
 from .engine import Engine, identity_key
-from .line_file import appended, damage_note, lines_of, read_lines
+from .line_file import appended, damage_note, lines_of, read_lines, read_whole
 from .score_store import Progress
+
+Written = tuple[Context, str]
+"""A question, and what the model wrote after it."""
 
 
 class TextStore:
@@ -27,22 +31,18 @@ class TextStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes: list[str] = []
-        self._kept: dict[str, tuple[Context, str]] | None = None
+        self._kept: dict[str, Written] | None = None
 
     @classmethod
     def kept(cls, path: Path) -> Self:
         """Return the texts of a run to look up; the file is not changed, and one with a damaged line is an error."""
         store = cls(path)
         store._kept = {}
-        for number, line in enumerate(lines_of(path), 1):
-            entry = _parse(line)
-            if entry is None:
-                raise RunError(f"{path}: line {number} is damaged")
-            store._kept[entry["key"]] = (_question(entry), entry["reasoning"])
+        read_whole(path, partial(_accept, store._kept))
         return store
 
     @property
-    def texts(self) -> list[tuple[Context, str]] | None:
+    def texts(self) -> list[Written] | None:
         """The questions that were answered in writing, with their texts; None where nothing was asked so."""
         return None if self._kept is None else list(self._kept.values())
 
@@ -75,7 +75,7 @@ class TextStore:
                 progress(done, len(unique))
         return {context: kept[keys[context]][1] for context in unique}
 
-    def _append(self, entries: dict[str, tuple[Context, str]]) -> None:
+    def _append(self, entries: dict[str, Written]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with appended(self.path) as file:
             for key, (question, text) in entries.items():
@@ -85,18 +85,10 @@ class TextStore:
             file.flush()
             os.fsync(file.fileno())
 
-    def _read(self) -> dict[str, tuple[Context, str]]:
+    def _read(self) -> dict[str, Written]:
         """Return the intact texts by key; damaged lines are removed from the file, and a note says so."""
-        texts: dict[str, tuple[Context, str]] = {}
-
-        def accept(line: bytes) -> bool:
-            entry = _parse(line)
-            if entry is None:
-                return False
-            texts[entry["key"]] = (_question(entry), entry["reasoning"])
-            return True
-
-        removed = read_lines(self.path, accept)
+        texts: dict[str, Written] = {}
+        removed = read_lines(self.path, partial(_accept, texts))
         if removed:
             kept = f"{len(texts):,} texts are intact and kept; what is missing is asked again"
             self.notes.append(damage_note(self.path, removed, kept))
@@ -124,24 +116,33 @@ class StoredWriter:
         return self.store.write(self.engine, contexts, limits, self.progress)
 
 
-def read_texts(path: Path) -> Iterator[tuple[Context, str]]:
+def read_texts(path: Path) -> Iterator[Written]:
     """Yield the question and the text of every intact line of a run's file; the file is not changed."""
     for line in lines_of(path):
-        entry = _parse(line)
-        if entry is not None:
-            yield _question(entry), entry["reasoning"]
+        if entry := _parse(line):
+            yield entry[1]
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
-    """Return what a line holds, None where it is changed or not a text."""
+def _accept(texts: dict[str, Written], line: bytes) -> bool:
+    """Take the text of a line by its key; return whether the line is intact."""
+    entry = _parse(line)
+    texts.update([] if entry is None else [entry])
+    return entry is not None
+
+
+def _parse(line: bytes) -> tuple[str, Written] | None:
+    """Return the key and what a line holds, None where it is changed or not a text."""
     try:
         entry: Any = json.loads(line)
         if not isinstance(entry, dict) or entry.pop("crc32", None) != _checksum(entry):
             return None
     except (ValueError, TypeError, RecursionError):
         return None
-    texts = all(isinstance(entry.get(name), str) for name in ("key", "reasoning"))
-    return entry if texts and _is_question(entry.get("question")) else None
+    key, text = entry.get("key"), entry.get("reasoning")
+    question: Any = entry.get("question")
+    if not isinstance(key, str) or not isinstance(text, str) or not _is_question(question):
+        return None
+    return key, (question if isinstance(question, str) else tuple(Message(*turn) for turn in question), text)
 
 
 def _is_question(question: Any) -> bool:
@@ -149,11 +150,6 @@ def _is_question(question: Any) -> bool:
     if not isinstance(question, list):
         return isinstance(question, str)
     return all(isinstance(turn, list) and len(turn) == 2 and all(isinstance(t, str) for t in turn) for turn in question)
-
-
-def _question(entry: dict[str, Any]) -> Context:
-    question = entry["question"]
-    return question if isinstance(question, str) else tuple(Message(*turn) for turn in question)
 
 
 def _key(identity: str, context: Context, limits: tuple[Any, ...]) -> str:

@@ -19,14 +19,14 @@ METHOD = "group-sequential, error spent equally over the planned looks (Lan & De
 FIRST, GROWTH = 96, 1.5
 
 
-def planned_looks(units: int, *, first: int = FIRST, growth: float = GROWTH) -> list[int]:
+def planned_looks(units: int, *, first: int = FIRST) -> list[int]:
     """Return the numbers of units at which to look, the last of them before all are drawn (none for few units)."""
     looks: list[int] = []
     size = first
     # A look at nearly everything would spend error and save nothing.
     while size <= 0.95 * units:
         looks.append(size)
-        size = int(np.ceil(size * growth))
+        size = int(np.ceil(size * GROWTH))
     return looks
 
 

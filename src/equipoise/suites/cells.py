@@ -16,7 +16,7 @@ from ..datasets import Dataset, open_dataset
 from ..measuring.cells import check_groups
 from ..options import EngineOptions
 from ..progress import Progress
-from ..records import EquipoiseError, TaskNotPossible
+from ..records import EquipoiseError, TaskNotPossible, grouped
 from ..scoring.opening import locate_model, open_engine, thinks
 from ..settings import SETTINGS, Settings
 from ..tasks import open_task
@@ -173,8 +173,8 @@ def _folder_name(cell: Cell, settings: Settings, dataset: Dataset) -> str:
 
 def by_model(several: Sequence[Cell]) -> Iterator[list[Cell]]:
     """Yield the cells that one loaded model can serve: the same model, loaded in the same way."""
-    groups: dict[str, list[Cell]] = {}
-    for cell in several:
-        key = repr((cell.model.spec, cell.model.name, Settings(**cell.settings).engine))
-        groups.setdefault(key, []).append(cell)
-    yield from groups.values()
+
+    def loaded(cell: Cell) -> str:
+        return repr((cell.model.spec, cell.model.name, Settings(**cell.settings).engine))
+
+    yield from grouped(several, loaded).values()

@@ -19,6 +19,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from ..files import nearest
+from ..progress import Progress
 from ..records import EquipoiseError
 from ..runs.folder import RunFolder
 from .cells import Cell, by_model, cells
@@ -45,7 +47,7 @@ class Choices:
             raise EquipoiseError(f"jobs must be at least 1, not {self.jobs}")
 
 
-def plan(suite: Suite, choices: Choices, *, progress: Callable[[str, int, int], None] | None = None) -> Status:
+def plan(suite: Suite, choices: Choices, *, progress: Progress | None = None) -> Status:
     """Return the status of a suite whose cells are all checked; SuiteError names every cell that cannot run."""
     suite = replace(suite, settings={**suite.settings, **choices.settings})
     checked = cells(suite, only=choices.only, progress=progress)
@@ -71,14 +73,10 @@ def _check_budget(suite: Suite, status: Status) -> None:
     size = sum(cell.size for cell in status.of(WAITING, DONE))
     if suite.budget.disk_gb is not None and size > suite.budget.disk_gb * 1e9:
         raise SuiteError(f"{suite.path}: the cells take {size / 1e9:.2f} GB, the budget is {suite.budget.disk_gb:g} GB")
-    needed, free = HEADROOM * sum(cell.size for cell in waiting), shutil.disk_usage(_existing(suite.out)).free
+    needed, free = HEADROOM * sum(cell.size for cell in waiting), shutil.disk_usage(nearest(suite.out)).free
     if needed > free:
         text = f"the cells need {needed / 1e9:.2f} GB of disk space, {free / 1e9:.2f} GB are free at {suite.out}"
         raise SuiteError(f"{suite.path}: {text}")
-
-
-def _existing(path: Path) -> Path:
-    return path if path.exists() else _existing(path.absolute().parent)
 
 
 def run_suite(suite: Suite, choices: Choices, *, show: Show, status: Status | None = None) -> Status:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import pandas as pd
 
 from ..files import write_file
 from ..metrics.requirement import FAILED, UNDECIDED, parse_requirement
+from ..progress import Progress
 from ..records import EquipoiseError
 from ..report import SiteOptions, write_site
 from ..runs import Run
@@ -45,9 +46,7 @@ def check_gates(gates: Gates) -> None:
         parse_requirement(text)
 
 
-def write_results(
-    suite: Suite, status: Status, *, progress: Callable[[str, int, int], None] | None = None
-) -> Results | None:
+def write_results(suite: Suite, status: Status, *, progress: Progress | None = None) -> Results | None:
     """Write the results of the cells that are done, and return them; None where there are none."""
     folders = [cell.folder for cell in status.of(DONE)]
     if not folders:

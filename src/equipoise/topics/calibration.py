@@ -80,12 +80,9 @@ def by_group(part: Part) -> Table:
     every = list(keys.values())
     shown = [group for group in groups if every.count(keys[group]) <= SHOWN_VALUES]
     rows = [Row((group, *(_cell(measured, name, group) for name in BY_GROUP))) for group in shown]
-    columns = [Column("group", words=True), *(Column(_title(name), METRICS[name].better) for name in BY_GROUP)]
+    columns = [Column("group", words=True)]
+    columns += [Column("floor" if name == "ece_floor" else name, METRICS[name].better) for name in BY_GROUP]
     return Table(f"Calibration of {part.run.name} on {part}", columns, rows, "calibration", part.about())
-
-
-def _title(name: str) -> str:
-    return "floor" if name == "ece_floor" else name
 
 
 def _cell(measured: Measurements, name: str, group: str) -> Any:

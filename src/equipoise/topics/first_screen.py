@@ -149,7 +149,7 @@ def _line(part: Part, number: int) -> Row:
 
 
 def data_checks(parts: Sequence[Part], dataset: str) -> list[Finding]:
-    """Return what is to be flip_findings of a dataset itself, each sentence once for all tasks."""
+    """Return what is to be said of a dataset itself, each sentence once for all tasks."""
     several = [
         replace(check, short="", beside="")
         for part in parts

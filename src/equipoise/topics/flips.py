@@ -56,8 +56,6 @@ class SetFates:
 def members_and_fates(part: Part) -> tuple[Integers, Integers]:
     """Return the first item of every set (by its place among the part's items), and the set's fate as a number."""
     items = items_of(part)
-    if not len(items.members):
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     flips = items.flips
     fates = np.where(flips["flipped_toward"] == 1, 1, np.where(flips["flipped_against"] == 1, 2, 3))
     return items.members[:, 0], np.where(flips["flipped"] == 0, 0, fates)

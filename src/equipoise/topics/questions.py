@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from ..measuring.task_pairs import TaskDifference, task_differences
 from ..metrics import METRICS
-from ..records import MEANINGS, OPEN_ANSWER, Context, Message
+from ..records import MEANINGS, OPEN_ANSWER, Context, Message, grouped
 from ..records.prompts import SECOND_READING
 from ..records.showing import Cell, Column, Finding, Row, Section, Table
 from ..records.thinking import has_thought
@@ -59,10 +59,8 @@ def ways(run: Run) -> Section | None:
 
 def several_tasks(run: Run) -> Mapping[str, Sequence[Part]]:
     """Return the parts of each dataset that was asked as several tasks; sentence pairs are not among them."""
-    datasets: dict[str, list[Part]] = {}
-    for part in run.parts:
-        if part.has_items and not (part.outcomes.sides != "").any():
-            datasets.setdefault(part.dataset, []).append(part)
+    several = (part for part in run.parts if part.has_items and not (part.outcomes.sides != "").any())
+    datasets = grouped(several, lambda part: part.dataset)
     return {dataset: parts for dataset, parts in datasets.items() if len(parts) > 1}
 
 

@@ -156,13 +156,13 @@ def _scale_table(scale: Scale) -> Table:
     return Table("", [Column(title, words=not at) for at, title in enumerate(titles)], rows)
 
 
-def density(values: Floats, at: Floats, *, low: float, high: float = 1.0) -> Floats:
+def density(values: Floats, at: Floats, *, low: float) -> Floats:
     """Return a Gaussian density of the values, reflected at the ends of the scale so that none leaks out of it."""
     # Counted first: a quarter of a million values against 200 points would be 50 million exponentials.
-    counts, edges = np.histogram(values, bins=400, range=(low, high))
+    counts, edges = np.histogram(values, bins=400, range=(low, 1.0))
     centres = (edges[:-1] + edges[1:]) / 2
     total = np.zeros_like(at)
-    for mirrored in (centres, 2 * low - centres, 2 * high - centres):
+    for mirrored in (centres, 2 * low - centres, 2.0 - centres):
         total += np.exp(-0.5 * ((at[:, None] - mirrored[None, :]) / BANDWIDTH) ** 2) @ counts
     return np.asarray(total / (max(counts.sum(), 1) * BANDWIDTH * np.sqrt(2 * np.pi)))
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import re
 import tomllib
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,15 +17,14 @@ from importlib import resources
 from itertools import product
 from typing import Any
 
-from ..datasets.dataset import Dataset, gender_groups
+from ..datasets.dataset import LICENCE, Dataset, gender_groups
 from ..datasets.identity import Recipe, augment
 from ..datasets.markers import choose, read_markers
 from ..datasets.occupations import OCCUPATIONS, stereotyped
 from ..datasets.pronouns import pronoun_in_form
 from ..datasets.sentence_rules import broken_rules
-from ..records import DatasetError, Example
+from ..records import DatasetError, Example, grouped
 
-LICENCE = "CC0-1.0"
 RESOLVABLE, AMBIGUOUS = 3000, 1200
 """Sets that the grammar makes by default."""
 
@@ -100,10 +98,7 @@ def _sentences(
     sides = [
         [name for name, occupation in OCCUPATIONS.items() if occupation.side == side] for side in ("male", "female")
     ]
-    kinds: dict[tuple[str, int | None], list[Template]] = defaultdict(list)
-    for template in pool:
-        kinds[template.form, template.referent].append(template)
-    turns = list(kinds.values())
+    turns = list(grouped(pool, lambda template: (template.form, template.referent)).values())
     seen: set[str] = set()
     tries = 0
     while len(seen) < count:
@@ -166,10 +161,8 @@ def marker_sets(dataset: Dataset, *, seed: int = 0, count: int = MARKER_SETS) ->
     """
     rng = random.Random(f"markers {seed}")
     attributes = choose(read_markers(), None, crossed=False)
-    sentences: dict[str, list[Example]] = defaultdict(list)
-    for example in dataset.examples:
-        if example.answerable and len(example.candidates) == 2 and example.pair is None:
-            sentences[example.set_id].append(example)
+    asked = (e for e in dataset.examples if e.answerable and len(e.candidates) == 2 and e.pair is None)
+    sentences = grouped(asked, lambda example: example.set_id)
     names = [name for name, members in sentences.items() if len(members) > 1]
     sets = []
     for name in rng.sample(names, min(count, len(names))):

@@ -12,7 +12,7 @@ from ..datasets import open_dataset
 from ..datasets.dataset import Dataset
 from ..datasets.exposure import sentence_of
 from ..datasets.occupations import OCCUPATIONS
-from ..records import DECIDED, DatasetError, Example, marked_slot
+from ..records import DECIDED, DatasetError, Example, grouped, marked_slot
 from .decided import decided_sets
 from .grammar import grammar_dataset, marker_sets
 from .objective import TrainingError
@@ -98,10 +98,8 @@ def open_training_sets(data: str = GRAMMAR, *, seed: int = 0, markers: bool = Tr
 
 def sets_of(dataset: Dataset) -> list[TrainingSet]:
     """Return the counterfactual sets of a dataset; sentence pairs and sentences without a counterpart are left out."""
-    members: dict[str, list[Example]] = defaultdict(list)
-    for example in dataset.examples:
-        if example.pair is None and example.slots.get("pronoun"):
-            members[example.set_id].append(example)
+    asked = (example for example in dataset.examples if example.pair is None and example.slots.get("pronoun"))
+    members = grouped(asked, lambda example: example.set_id)
     sets = [_training_set(group) for group in members.values() if len(group) > 1]
     if not sets:
         raise TrainingError(f"{dataset.source or dataset.name}: has no two sentences that differ only in a group word")
@@ -218,9 +216,7 @@ def control_sets(count: int = 0) -> list[TrainingSet]:
 
     Neither their constructions nor their words are trained on.
     """
-    members: dict[str, list[Example]] = defaultdict(list)
-    for example in open_dataset(CONTROL).examples:
-        members[example.set_id].append(example)
+    members = grouped(open_dataset(CONTROL).examples, lambda example: example.set_id)
     return spread([_training_set(group) for group in members.values()], count)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ..progress import Progress
+from ..progress import Progress, silent
 from .batches import Questions
 from .leash import NeutralText, Reference, neutral_paragraphs
 from .objective import TrainingError
@@ -65,7 +65,7 @@ def tune(
         network, reference = prepare(network, model, plan)
         losses, validator = _questions(tokenizer, splits, reference, plan)
         run = TuneRun(network, losses, validator, plan, limits)
-        state = run.train(folder, progress or (lambda what, done, total: None))
+        state = run.train(folder, progress or silent)
         if state.best:
             set_trained_weights(network, state.best)
             folder.keep_model(partial(save, network, tokenizer, plan))

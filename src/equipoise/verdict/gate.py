@@ -23,6 +23,7 @@ from ..metrics.naming import estimator_of, metric_named, metric_of
 from ..metrics.requirement import COMPARE, FAILED, PASSED, UNDECIDED, Bound, Requirement, parse_drop, parse_requirement
 from ..options import checked
 from ..records import Booleans, EquipoiseError, Estimate, Floats, Measurement, group_label, parse_group
+from ..records.scripts import printable
 from ..runs.run import Part, Run
 from ..stats.planning import MOST_UNITS, More, Seen, scaled_more
 from ..uncertainty import PERPLEXITY
@@ -331,11 +332,11 @@ def junit(checks: Sequence[Check], run: str) -> bytes:
         case = _case(suite, f"equipoise.gate.{check.where}", check.requirement)
         message = f"{check.found}, required is {check.sign} {check.bound:g}"
         if check.outcome != PASSED and check.passed:
-            ElementTree.SubElement(case, "skipped", message=_xml(f"undecided: {message}"))
+            ElementTree.SubElement(case, "skipped", message=printable(f"undecided: {message}"))
         elif check.outcome != PASSED:
             kind = {UNDECIDED: "undecided", NOT_USABLE: "not usable"}.get(check.outcome, "requirement")
-            failure = ElementTree.SubElement(case, "failure", message=_xml(message), type=kind)
-            failure.text = _xml(f"{run}: {check.requirement} ({check.where}): {message}")
+            failure = ElementTree.SubElement(case, "failure", message=printable(message), type=kind)
+            failure.text = printable(f"{run}: {check.requirement} ({check.where}): {message}")
     return _document(suite)
 
 
@@ -343,12 +344,12 @@ def junit_error(reason: str, run: str) -> bytes:
     """Return JUnit XML of a gate that could not be checked: one test with an error."""
     suite = ElementTree.Element("testsuite", name="equipoise gate")
     case = _case(suite, "equipoise.gate", f"gate of {run}")
-    ElementTree.SubElement(case, "error", message=_xml(reason), type="gate").text = _xml(f"{run}: {reason}")
+    ElementTree.SubElement(case, "error", message=printable(reason), type="gate").text = printable(f"{run}: {reason}")
     return _document(suite)
 
 
 def _case(suite: ElementTree.Element, place: str, name: str) -> ElementTree.Element:
-    return ElementTree.SubElement(suite, "testcase", classname=_xml(place), name=_xml(name), time="0")
+    return ElementTree.SubElement(suite, "testcase", classname=printable(place), name=printable(name), time="0")
 
 
 def _document(suite: ElementTree.Element) -> bytes:
@@ -357,8 +358,3 @@ def _document(suite: ElementTree.Element) -> bytes:
         suite.set(name, str(len(list(suite.iter(tag)))))
     content: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
     return content
-
-
-def _xml(text: str) -> str:
-    """Return the text without what XML cannot hold at all: control characters and lone surrogates."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)

@@ -52,16 +52,12 @@ def words_of(parts: Iterable[Part]) -> Words:
     parts = list(parts)
     if parts and all(is_decision(part) for part in parts):
         return DECISION
-    return PRONOUN if all(_has_pronouns(part) for part in parts) else GROUP_WORD
+    return PRONOUN if all(part.has_items and part.has_pronouns for part in parts) else GROUP_WORD
 
 
 def is_decision(part: Part) -> bool:
     """Return whether every answer decides about a person: one of them is good for them."""
     return part.has_items and bool((part.outcomes.good != ABSENT).all())
-
-
-def _has_pronouns(part: Part) -> bool:
-    return part.has_items and part.has_pronouns
 
 
 def sentences(kind: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from ..files import StrangeFile, file_sha256, plain_file
 from ..measuring.sampling import dataset_samples
 from ..metrics.naming import metric_of
-from ..progress import Progress
+from ..progress import Progress, silent
 from ..records import EquipoiseError, Outcomes, RunError, RunKey
 from ..run import measured_tables
 from ..runs import Run
@@ -51,7 +51,7 @@ def verify(path: str | Path, *, progress: Progress | None = None) -> list[Findin
     checks: tuple[Callable[[Run], Iterator[Finding]], ...] = (_examples, _tasks, _answers)
     for check in checks:
         findings += _safely(check.__name__.strip("_"), partial(check, run))
-    return [*findings, *_recomputed(run, progress or (lambda what, done, total: None))]
+    return [*findings, *_recomputed(run, progress or silent)]
 
 
 def _safely(name: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:

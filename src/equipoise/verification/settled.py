@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import isnan
 
 from ..exports.certificate import NAME, certificate
 from ..measuring.measure import Plan
@@ -44,15 +45,15 @@ def _follows(decision: Decision, outcomes: Outcomes, plan: Plan, key: RunKey, ru
     requirement = parse_requirement(decision.requirement)
     if decision.how == ALL_ASKED:
         again = final_estimate(outcomes, requirement, plan, key, decision.level)
-        near = again is not None and abs(again.low - decision.low) + abs(again.high - decision.high) < EXACT
-        return near and again is not None and requirement.outcome(again.low, again.high) == decision.outcome
-    again = interval_at_any_look(outcomes, requirement, plan, key, sample_of(run.manifest, key))
-    inside = again is not None and decision.low - EXACT <= again.low and again.high <= decision.high + EXACT
-    return (
-        again is None
-        if decision.low != decision.low
-        else inside and again is not None and (requirement.outcome(again.low, again.high) == decision.outcome)
-    )
+        if again is None:
+            return False
+        fits = abs(again.low - decision.low) + abs(again.high - decision.high) < EXACT
+    else:
+        again = interval_at_any_look(outcomes, requirement, plan, key, sample_of(run.manifest, key))
+        if again is None:
+            return isnan(decision.low)
+        fits = decision.low - EXACT <= again.low and again.high <= decision.high + EXACT
+    return fits and requirement.outcome(again.low, again.high) == decision.outcome
 
 
 def certified(run: Run) -> Iterator[Finding]:

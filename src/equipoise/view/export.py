@@ -10,7 +10,7 @@ from pathlib import Path
 from ..files import replace_folder, sha256
 from ..metrics.requirement import Requirement
 from ..progress import Progress
-from ..records import EquipoiseError
+from ..records import EquipoiseError, grouped
 from ..report import check_place, write_page
 from . import pages
 from .comparisons import MOST_COMPARED, compared_page
@@ -71,11 +71,11 @@ def _history(model: str, runs: Sequence[Entry], limits: Sequence[Requirement]) -
 
 def comparable(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
     """Return the runs that were asked the same data as the same tasks, where there are a few, by what that is."""
-    groups: dict[str, list[Entry]] = {}
-    for entry in entries:
-        parts = sorted({f"{part.dataset} · {part.task}" for part in entry.parts})
-        groups.setdefault(", ".join(parts), []).append(entry)
-    return {what: several for what, several in groups.items() if 2 <= len(several) <= MOST_COMPARED}
+
+    def asked(entry: Entry) -> str:
+        return ", ".join(sorted({f"{part.dataset} · {part.task}" for part in entry.parts}))
+
+    return {what: several for what, several in grouped(entries, asked).items() if 2 <= len(several) <= MOST_COMPARED}
 
 
 def _address(what: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..media.page.html import Head, page
 from ..metrics.requirement import Requirement
-from ..records import EquipoiseError, Estimate
+from ..records import EquipoiseError, Estimate, grouped
 from ..records.showing import Finding, Section
 from ..runs.folder import RunFolder
 from ..topics.history import Moment, Part, history, last_change
@@ -20,10 +20,8 @@ NOT_USABLE = "not usable"
 
 def models_with_histories(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
     """Return the finished runs of every model that has several, oldest first."""
-    runs: dict[str, list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: (entry.date, entry.place)):
-        if entry.state == FINISHED:
-            runs.setdefault(entry.model, []).append(entry)
+    finished = sorted((e for e in entries if e.state == FINISHED), key=lambda entry: (entry.date, entry.place))
+    runs = grouped(finished, lambda entry: entry.model)
     return {model: several for model, several in sorted(runs.items()) if len(several) > 1}
 
 

@@ -66,13 +66,13 @@ def with_bar(page: str | bytes, links: Sequence[tuple[str, str]]) -> bytes:
 
 def list_page(entries: Iterable[Entry], **more: Any) -> str:
     """Return the list of runs."""
-    return _page("list.html", "Runs", entries=list(entries), **more)
+    return drawn_page("list.html", "Runs", entries=list(entries), **more)
 
 
 def going_page(entry: Entry, seen: int) -> str:
     """Return the page of a run that is not finished: how far it is, and what it says so far."""
     more = {"kicker": entry.place, "seen": seen, "only": entry.slug}
-    return _page("going.html", entry.model, entry=entry, entries=[entry], **more)
+    return drawn_page("going.html", entry.model, entry=entry, entries=[entry], **more)
 
 
 def rows_of(entry: Entry) -> str:
@@ -83,15 +83,11 @@ def rows_of(entry: Entry) -> str:
 
 def message_page(title: str, text: str, *, refresh: int = 0, **more: Any) -> str:
     """Return a page with one sentence; it is asked for again after some seconds where that helps."""
-    return _page("message.html", title, text=text, refresh=refresh, **more)
+    return drawn_page("message.html", title, text=text, refresh=refresh, **more)
 
 
 def drawn_page(template: str, title: str, **more: Any) -> str:
     """Return a page of the viewer from one of its templates."""
-    return _page(template, title, **more)
-
-
-def _page(template: str, title: str, **more: Any) -> str:
     return _environment().get_template(template).render(title=title, version=__version__, **more)
 
 

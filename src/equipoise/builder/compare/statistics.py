@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -59,8 +60,7 @@ def compare(specs: Sequence[str], out: Path | None, options: StatsOptions, progr
         texts.append(sentences)
         rows.append(row)
     if out is not None:
-        columns = {"dataset" if name == "name" else name: name for name in Statistics.__slots__}
-        frame = pd.DataFrame([{shown: getattr(row, name) for shown, name in columns.items()} for row in rows])
+        frame = pd.DataFrame(map(asdict, rows)).rename(columns={"name": "dataset"})
         files = {"statistics.csv": frame.to_csv(index=False, lineterminator="\n")}
         if vectors:
             points = _points(rows, texts, vectors, options, progress)
@@ -70,15 +70,12 @@ def compare(specs: Sequence[str], out: Path | None, options: StatsOptions, progr
 
 
 def _with_embeddings(row: Statistics, vectors: Floats, options: StatsOptions, progress: Progress) -> Statistics:
-    values = {name: getattr(row, name) for name in Statistics.__slots__}
-    values["distance_deviation"] = pair_distance_deviation(vectors, progress=progress)
+    row = replace(row, distance_deviation=pair_distance_deviation(vectors, progress=progress))
     progress("silhouette", 0, 1)
-    try:
-        values["silhouette"] = silhouette(vectors, clusters=options.clusters, seed=options.seed)
-    except UndefinedMetric:
-        values["silhouette"] = None
+    with suppress(UndefinedMetric):
+        row = replace(row, silhouette=silhouette(vectors, clusters=options.clusters, seed=options.seed))
     progress("silhouette", 1, 1)
-    return Statistics(**values)
+    return row
 
 
 def _points(

@@ -16,10 +16,10 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ...datasets.pronouns import PronounSet
-from ...progress import Progress
+from ...datasets.pronouns import FORMS, PronounSet
+from ...progress import Progress, silent
 from ...records import ModelError
-from ...scoring.server.api import Api, Reply
+from ...scoring.server.api import Api
 from ...scoring.server.http_client import OutOfBudget, Refused, Unanswered
 from ..steps import BuildError, BuildFolder, Draft, Step, as_lines
 from ..wordlist import HE, SHE, WordList
@@ -158,7 +158,7 @@ def generate(
     plan: Plan,
     concurrency: int = 4,
     now: Callable[[], str],
-    progress: Progress = lambda what, done, total: None,
+    progress: Progress = silent,
     retry_refused: bool = False,
 ) -> Outcome:
     """Fill the build folder with replies and drafts, and return how it ended.
@@ -247,7 +247,8 @@ class _Generation:
             if not self._answered and self._refused >= REFUSALS_IN_A_ROW:
                 raise ModelError(f"the server refused the first {self._refused} requests: {refusal}") from None
             return
-        self._log.append({"request": self._asked(request), "reply": _as_dict(reply), "when": self._now()})
+        replied = asdict(reply) | {"usage": dict(reply.usage)}
+        self._log.append({"request": self._asked(request), "reply": replied, "when": self._now()})
         self._answered += 1
 
     def _asked(self, request: Request) -> dict[str, Any]:
@@ -255,16 +256,13 @@ class _Generation:
         return asdict(request) | server | {"temperature": self._plan.temperature}
 
 
-def _as_dict(reply: Reply) -> dict[str, Any]:
-    return asdict(reply) | {"usage": dict(reply.usage)}
-
-
 def _write_drafts(
     folder: BuildFolder, requests: Sequence[Request], log: ReplyLog, model: str, plan: Plan, when: str
 ) -> None:
     drafts = drafts_of(log.replies[request.key] for request in requests if request.key in log.replies)
     settings: dict[str, Any] = {"model": model, "samples": plan.samples, "pairs of": plan.words.name}
-    settings |= {"seed": plan.seed, "pronouns": ",".join("/".join(_forms(pronouns)) for pronouns in plan.pronouns)}
+    pronouns = ["/".join(map(chosen.in_form, FORMS)) for chosen in plan.pronouns]
+    settings |= {"seed": plan.seed, "pronouns": ",".join(pronouns)}
     if any(plan.markers):
         settings["markers"] = ",".join(filter(None, plan.markers))
     refused = sum(request.key in log.refusals for request in requests)
@@ -272,10 +270,6 @@ def _write_drafts(
     reasons = {"prompt refused": refused, "request failed": len(requests) - replied - refused}
     step = Step("generate", len(requests), len(drafts), reasons, settings, when)
     folder.commit(step, {folder.drafts.name: as_lines(drafts)})
-
-
-def _forms(pronouns: PronounSet) -> tuple[str, ...]:
-    return pronouns.subject, pronouns.object, pronouns.possessive, pronouns.reflexive
 
 
 def drafts_of(rows: Iterable[Row]) -> list[Draft]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...datasets import Dataset
@@ -13,6 +13,7 @@ from ...datasets.markers import Attribute
 from ...datasets.occupations import third_people
 from ...datasets.pronouns import KNOWN, Found, PronounSet, pronouns_in
 from ...datasets.sentence_rules import ONE_PRONOUN, PRONOUN_LAST, TARGET_PAIR, TWO_OCCUPATIONS, Break, rule_breaks
+from ...progress import Progress, silent
 from ..steps import Draft, Rejected, Sentence
 from ..wordlist import HE, SHE, WordList, mentions_of, set_of
 from .near_duplicates import NearIndex, words_of
@@ -29,7 +30,6 @@ AMONG = (DUPLICATE, TWIN, NEAR)
 """The rules between sentences that pass all others: the first of several stays."""
 
 AFTER_BOTH, NOT_BEFORE_BOTH = "after-both", "not-before-both"
-PRONOUN_RULES = (AFTER_BOTH, NOT_BEFORE_BOTH)
 """Where the pronoun may be: after both people, or (as the UCerF paper filters) anywhere but before both."""
 
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]")
@@ -80,7 +80,7 @@ def filter_drafts(
     drafts: Sequence[Draft],
     words: WordList,
     options: FilterOptions,
-    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    progress: Progress = silent,
 ) -> Filtered:
     """Return the drafts that pass every rule, with their variants, and the others with all their reasons."""
     kept: list[Sentence] = []

@@ -15,7 +15,7 @@ from ...datasets import Dataset
 from ...datasets.agreement import Unresolved, agreeing, is_inverted
 from ...datasets.markers import Attribute, Marker
 from ...datasets.pronouns import FORMS, Found, PronounSet, pronouns_in
-from ...records import Example
+from ...records import Example, grouped
 from ..steps import Variant
 from ..wordlist import HE, SHE, mentions_of
 from .her import her_form, is_without_noun
@@ -120,10 +120,7 @@ def swapped(dataset: Dataset) -> list[Swapped]:
 
 def _paired(dataset: Dataset) -> Iterator[tuple[Example, Example]]:
     """Yield both examples of every minimal pair, each with its partner."""
-    sets: dict[str, list[Example]] = defaultdict(list)
-    for example in dataset.examples:
-        sets[example.set_id].append(example)
-    for members in sets.values():
+    for members in grouped(dataset.examples, lambda example: example.set_id).values():
         if len(members) == 2 and all("pronoun" in member.slots for member in members):
             yield members[0], members[1]
             yield members[1], members[0]

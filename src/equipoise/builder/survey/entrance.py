@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import random
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -14,7 +13,7 @@ from types import MappingProxyType
 
 from ...datasets.columns import as_flag
 from ...datasets.rows import read_rows
-from ...records import DatasetError
+from ...records import DatasetError, grouped
 from ..steps import BuildError
 from ..verdict.questions import Questionnaire, published
 from ..verdict.votes import NOT_ASKED, Vote
@@ -66,10 +65,7 @@ class EntranceTest:
                     raise BuildError(f"the entrance test has {len(questions)} questions of {type}, not {self.per_type}")
 
     def _by_type(self) -> dict[str, list[KnownQuestion]]:
-        types: dict[str, list[KnownQuestion]] = defaultdict(list)
-        for question in self.pool:
-            types[question.type].append(question)
-        return types
+        return grouped(self.pool, lambda question: question.type)
 
     @property
     def length(self) -> int:
@@ -98,9 +94,7 @@ class EntranceTest:
 
 def _balanced(questions: Sequence[KnownQuestion], count: int, rng: random.Random) -> list[KnownQuestion]:
     """Return `count` questions: one incoherent sentence if there is one, the other kinds in equal numbers."""
-    kinds: dict[str, list[KnownQuestion]] = defaultdict(list)
-    for question in rng.sample(list(questions), len(questions)):
-        kinds[question.kind].append(question)
+    kinds = grouped(rng.sample(list(questions), len(questions)), lambda question: question.kind)
     chosen = kinds.pop("incoherent", [])[:1]
     while len(chosen) < count and any(kinds.values()):
         for kind in rng.sample(sorted(kinds), len(kinds)):

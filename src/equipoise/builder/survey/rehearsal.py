@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...progress import Progress, silent
 from ...serving import serving
 from ..steps import BuildFolder, Sentence, read_records
 from ..verdict.cleaning import CleanOptions, clean
@@ -66,7 +67,7 @@ def rehearse(
     test: str | Path | None,
     pay: float,
     fee: float,
-    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    progress: Progress = silent,
 ) -> Rehearsal:
     """Return the result; its answers are in `simulation.sqlite`, which is replaced each time."""
     sentences, entrance = read_records(folder.kept, Sentence, made_by="filter"), read_test(test)
@@ -101,7 +102,7 @@ def rehearse(
     return Rehearsal(passed, total, settled, *counts, bill(logs, total, pay=pay, fee=fee))
 
 
-def _watch(database: SurveyDatabase, over: threading.Event, progress: Callable[[str, int, int], None]) -> None:
+def _watch(database: SurveyDatabase, over: threading.Event, progress: Progress) -> None:
     while not over.wait(1.0):
         total, settled = database.results.counts()
         progress("settled", settled, total)

@@ -45,6 +45,7 @@ from ..layout import (
     square_columns,
     tick_values,
     title_height,
+    whiskers,
     wrapped,
 )
 from ..names import LETTER, name_room, rim_places, short
@@ -235,21 +236,11 @@ def draw(mark: Mark, place: Place) -> Markup:
 def _dot(mark: Dot, place: Place) -> Markup:
     at = place(value_of(mark.x), value_of(mark.y))
     tone = class_of(mark.tone)
-    parts = [line(start, end, f"whisker {tone}") for start, end in _whiskers(mark, place)]
+    parts = [line(place(*start), place(*end), f"whisker {tone}") for start, end in whiskers(mark, place)]
     if not any(map(isnan, at)):  # of what is only bounded, the interval is all that is known
         parts.append(shape(at, mark.tone, size=0.24 if mark.small else 0.33, hollow=mark.hollow))
     name = place.panel.name_of(mark.label, mark.x, mark.y)
     return group(parts, f"{name}: {_value(mark)}" if name else "", mark.link)
-
-
-def _whiskers(mark: Dot, place: Place) -> Iterator[tuple[Point, Point]]:
-    x, y = value_of(mark.x), value_of(mark.y)
-    if place.panel.polar:  # an area has the intervals: on a spoke they would hide each other
-        return
-    if isinstance(mark.x, Estimate) and mark.x.has_interval:
-        yield place(mark.x.low, y), place(mark.x.high, y)
-    if isinstance(mark.y, Estimate) and mark.y.has_interval:
-        yield place(x, mark.y.low), place(x, mark.y.high)
 
 
 @draw.register

@@ -217,9 +217,13 @@ def _fault_of(start: Callable[[], object], timeout: float) -> str | None:
         return f"it did not answer within {timeout:g} seconds (timeout)"
     if not faults:
         return None
-    (fault,) = faults
-    lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
-    return lines[0] if lines else type(fault).__name__
+    return first_line(faults[0])
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error of Ray's that says something, or its name."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
 
 
 def _part_from_stderr() -> None:

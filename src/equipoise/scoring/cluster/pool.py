@@ -15,7 +15,7 @@ from ...options import EngineOptions
 from ...records import Example, ModelError
 from ..engine import Opener, local_path
 from .actor import MISSING, Answer, Scorer, pack_files
-from .connection import check_head
+from .connection import check_head, first_line
 
 IN_FLIGHT = 2
 """Pieces that an actor has at once: the one it works on, and the next, so that it never waits."""
@@ -184,7 +184,7 @@ class Pool:
         except ray.exceptions.RayError as error:
             self._failed_starts += 1
             if self._failed_starts >= STARTS:
-                raise ModelError(f"workers of the cluster end while they load the model: {_reason(error)}") from None
+                raise ModelError(f"workers of the cluster end while they load the model: {first_line(error)}") from None
             self._replace(actor)
             return
         if MISSING in answer:
@@ -206,7 +206,7 @@ class Pool:
         try:
             answer: Answer = ray.get(reference)
         except ray.exceptions.RayTaskError as error:
-            raise ModelError(f"a worker of the cluster failed: {_reason(error)}") from None
+            raise ModelError(f"a worker of the cluster failed: {first_line(error)}") from None
         except ray.exceptions.RayError:
             self._replace(actor)
             return None
@@ -252,11 +252,6 @@ def _value(answer: Answer) -> Any:
     if "error" in answer:
         raise answer["error"]
     return answer["value"]
-
-
-def _reason(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
 
 
 def _differing(first: dict[str, Any], second: dict[str, Any]) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from ...comparing.comparison import TESTED, Comparison, Tested
 from ...comparing.datasets import OPPOSITE, SAME, UNSETTLED, Moved, Order, orders
 from ...metrics.naming import label_of
-from ...records import parse_group
+from ...records import grouped, parse_group
 from ...records.showing import Axis, Cell, Chart, Column, Dot, Finding, Key, Panel, Row, Rule, Section, Table
 from ...runs.measurements import kind_title
 from ...runs.run import Part
@@ -17,12 +16,10 @@ from ...stats.paired import DETECTED
 from ...verdict.summary import part_summary
 from ...verdict.validity import cautions
 from ...verdict.words import words_of
+from ..ordering import RATES
 from .order import headline_place, ordered
 
 NAMED = 3
-RATES = ("flip_rate", "accuracy", "human_alignment")
-"""Metrics that are shown in percentage points."""
-
 SHOWN_PAIRS = 8
 """Pairs of runs in one chart of differences: there are as many tones."""
 
@@ -31,17 +28,6 @@ ORDER_WORDS = {
     OPPOSITE: "the two runs are in the opposite order",
     UNSETTLED: "the order is not settled, because a difference is not detected on both",
 }
-
-T = TypeVar("T")
-K = TypeVar("K", bound=Hashable)
-
-
-def grouped(several: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Return what has the same key together, in the order of the first of each."""
-    groups: dict[K, list[T]] = {}
-    for entry in several:
-        groups.setdefault(key(entry), []).append(entry)
-    return groups
 
 
 def _pair_and_data(test: Tested) -> tuple[str, str]:

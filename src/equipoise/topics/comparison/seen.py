@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...comparing.seen import ACCURACY, BITS, MASS, WHOLE, Seen
+from ...records import grouped
 from ...records.showing import Cell, Column, Finding, Row, Section, Table
-from .differences import grouped
 
 UNITS = {ACCURACY: "", MASS: "", BITS: " bits per character"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...comparing.comparison import Comparison
+from ...comparing.values import parts_of
 from ...records.showing import Cell, Chart, Column, Content, Finding, Row, Section, Table
 from ...runs.run import Part, Run, all_parts
 from ...stats.paired import DETECTED, is_detected
@@ -139,7 +140,7 @@ def compared(comparison: Comparison) -> Section | None:
     """Return the radars of all runs in one drawing, for each dataset, task, type and augmentation that two share."""
     shown = []
     for dataset, task in all_parts(comparison.runs):
-        parts = [part for run in comparison.runs for part in run.parts if (part.dataset, part.task) == (dataset, task)]
+        parts = parts_of(comparison.runs, dataset, task)
         named = {part.run.name: part for part in parts if subgroups(part).kinds}
         if len(named) > 1:
             first = subgroups(next(iter(named.values())))

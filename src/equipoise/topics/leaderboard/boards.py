@@ -21,7 +21,7 @@ from ...files import written
 from ...measuring.sampling import dataset_samples
 from ...metrics.naming import metric_of
 from ...progress import Progress
-from ...records import Better, EquipoiseError, Estimate, Measurement, RunError, RunManifest
+from ...records import Better, EquipoiseError, Estimate, Measurement, RunError, RunManifest, grouped
 from ...runs.manifest import NAME as MANIFEST
 from ...runs.measurements import (
     Measurements,
@@ -319,9 +319,7 @@ class Board:
 
 def boards(entries: Iterable[Entry], *, level: float = 0.95) -> list[Board]:
     """Return a board for every dataset, task and type; runs that were asked something else are on another board."""
-    groups: dict[tuple[str, str, str], list[Entry]] = {}
-    for entry in entries:
-        groups.setdefault((entry.dataset, entry.task, entry.asked), []).append(entry)
+    groups = grouped(entries, lambda entry: (entry.dataset, entry.task, entry.asked))
     made = []
     for (dataset, task, asked), several in sorted(
         groups.items(), key=lambda item: (*item[0][:2], -item[1][0].sentences, item[0][2])

@@ -9,6 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 from ...comparing.comparison import Choices, paired_tests
+from ...comparing.values import parts_of
 from ...records import EquipoiseError, Estimate, parse_group
 from ...runs.run import Run
 from ...stats.independent import independent_difference
@@ -51,7 +52,7 @@ def differences(
 def _tested(rivals: Rivals) -> Mapping[tuple[str, str, str, str], Estimate]:
     """Return the paired differences by metric, type, first and second model; none where runs cannot be paired."""
     runs = [Run(folder, name=name) for name, folder in rivals.runs]
-    parts = [part for run in runs for part in run.parts if (part.dataset, part.task) == (rivals.dataset, rivals.task)]
+    parts = parts_of(runs, rivals.dataset, rivals.task)
     if len(parts) < len(runs):
         return {}
     try:
@@ -64,9 +65,9 @@ def _tested(rivals: Rivals) -> Mapping[tuple[str, str, str, str], Estimate]:
             run.forget()
     apart: dict[tuple[str, str, str, str], Estimate] = {}
     for test in tests:
-        parts_of = parse_group(test.row.group)
-        if set(parts_of) <= {"type"}:
-            kind = parts_of.get("type", "")
+        group = parse_group(test.row.group)
+        if set(group) <= {"type"}:
+            kind = group.get("type", "")
             apart[test.row.metric, kind, test.first, test.second] = test.difference
             apart[test.row.metric, kind, test.second, test.first] = -test.difference
     return apart

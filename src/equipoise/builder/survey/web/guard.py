@@ -178,13 +178,10 @@ class Guard:
 
         The administrator's door counts failures by itself: somebody else's guesses must not close it.
         """
-        address = str(scope[ADDRESS])
-        if str(scope["path"]) == "/health":
+        address, path = str(scope[ADDRESS]), str(scope["path"])
+        if path in ("/health", "/admin/login"):
             return self._addresses.take(address)
-        if str(scope["path"]) == "/admin/login":
-            return self._addresses.take(address)
-        at_a_door = scope["method"] == "POST" and str(scope["path"]).startswith(("/enter", "/panel"))
-        if at_a_door:
+        if scope["method"] == "POST" and path.startswith(("/enter", "/panel")):
             return self._doors.take(address)
         session = next((value for name, value in scope["headers"] if name == b"cookie"), b"")
         return self._addresses.take(address) and self._everywhere.take(session.decode("latin-1")[:200] or address)
