@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..datasets.occupations import workforce_imbalance
 from ..metrics import confidence, fairness, stereotyped_answers
-from ..metrics.columns import LETTERS
+from ..metrics.columns import GENDERS, LETTERS
 from ..metrics.sides import SIDE_COLUMNS, side_columns
 from ..records import ABSENT, BOTH_OFFERED, DECIDED, MEANINGS, OPEN_ANSWER, EquipoiseError, Outcomes
 from ..records.outcomes import Booleans, Floats, Integers, Strings
@@ -196,7 +196,7 @@ class Items:
             "correct": lambda: np.where(outcomes.labelled, (self.predicted == outcomes.gold).astype(float), np.nan),
             "perplexity": lambda: perplexity(outcomes.probs),
             "stereotype": lambda: self._names("stereotype"),
-            "gender": lambda: self._names("gender"),
+            "gender": lambda: self._names("gender", GENDERS),
             **each(("positive", "chosen_positive"), resolved),
             "correct_sampled": lambda: fairness.sampled_correct(outcomes.probs, outcomes.gold),
             "performance_sampled": lambda: np.where(outcomes.answerable, columns["correct_sampled"], np.nan),
@@ -226,7 +226,10 @@ class Items:
             **each(DECISION_COLUMNS, lambda: decision_columns(outcomes, self.members, self.open_answers)),
             **{name: partial(self._flip_column, name) for name in FLIPS},
             "stereotype_within": lambda: within_sets(columns["stereotype"], self.members, ("pro", "anti")),
-            "gender_within": lambda: within_sets(columns["gender"], self.members, ("male", "female")),
+            "gender_within": lambda: within_sets(columns["gender"], self.members, GENDERS),
+            "gender_within_sided": lambda: within_sets(
+                np.where(np.isnan(columns["positive"]), "", columns["gender"]), self.members, GENDERS
+            ),
             "confidence": lambda: confidence_of(None),
             "confidence_pair": lambda: confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
             "confidence_marked": lambda: confidence_of(outcomes.logprobs_with_marker),
@@ -334,9 +337,11 @@ class Items:
     def _flip_column(self, name: str) -> Floats:
         return self.on_first(self.members, self.flips[name])
 
-    def _names(self, group: str) -> NDArray[Any]:
-        """Return a column of short names in a form that is quick to compare."""
+    def _names(self, group: str, compared: tuple[str, ...] = ()) -> NDArray[Any]:
+        """Return a column of short names in a form that is quick to compare; "" for those that are not compared."""
         numbers, different = self.group_numbers(group)
+        if compared:
+            different = np.where(np.isin(different, compared), different, "")
         return different.astype(str)[numbers] if len(different) else different
 
     def _imbalance(self) -> Floats:

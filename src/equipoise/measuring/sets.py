@@ -28,12 +28,12 @@ def of_members(column: NDArray[Any], members: Integers) -> Floats:
 
 
 def within_sets(column: NDArray[Any], members: Integers, needed: tuple[str, ...]) -> NDArray[Any]:
-    """Return a column of names, empty for items whose set does not have all of the needed ones."""
+    """Return the needed names of a column, empty for others and for items whose set does not have all of them."""
     kept = np.full(len(column), "", dtype=column.dtype)
     if len(members):
         values = np.where(members == ABSENT, "", column[members])
         complete = np.all([(values == value).any(axis=1) for value in needed], axis=0)
         rows = members[complete]
-        rows = rows[rows != ABSENT]
+        rows = rows[(rows != ABSENT) & np.isin(column, needed)[rows]]
         kept[rows] = column[rows]
     return kept

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..records import Booleans, Floats, Strings, UndefinedMetric
+from .columns import GENDERS
 from .groups import Norm, Value, by_group, mean, mean_size, share, span
 
 Weights = NDArray[Any] | None
-GENDERS = ("male", "female")
 ROUNDING = 1e-13
 """Of equal values the variance is this share of their mean square at most: they do not deviate."""
 
