@@ -24,7 +24,7 @@ from .conformal import conformal_certainty
 from .decisions import DECISION_COLUMNS, decision_columns
 from .ensembles import over_wordings
 from .markers import MARKER_COLUMNS, NONE, is_marked, marker_columns
-from .sets import members_of, of_members, within_sets
+from .sets import members_of, of_members, only, within_sets
 
 FLIPS = ("flipped", "flipped_toward", "flipped_against", "flipped_neither", "flipped_unknown", "flip_sign")
 
@@ -196,7 +196,7 @@ class Items:
             "correct": lambda: np.where(outcomes.labelled, (self.predicted == outcomes.gold).astype(float), np.nan),
             "perplexity": lambda: perplexity(outcomes.probs),
             "stereotype": lambda: self._names("stereotype"),
-            "gender": lambda: self._names("gender", GENDERS),
+            "gender": lambda: only(self._names("gender"), GENDERS),
             **each(("positive", "chosen_positive"), resolved),
             "correct_sampled": lambda: fairness.sampled_correct(outcomes.probs, outcomes.gold),
             "performance_sampled": lambda: np.where(outcomes.answerable, columns["correct_sampled"], np.nan),
@@ -227,9 +227,7 @@ class Items:
             **{name: partial(self._flip_column, name) for name in FLIPS},
             "stereotype_within": lambda: within_sets(columns["stereotype"], self.members, ("pro", "anti")),
             "gender_within": lambda: within_sets(columns["gender"], self.members, GENDERS),
-            "gender_within_sided": lambda: within_sets(
-                np.where(np.isnan(columns["positive"]), "", columns["gender"]), self.members, GENDERS
-            ),
+            "gender_within_sided": lambda: within_sets(columns["gender"], self.members, GENDERS, columns["positive"]),
             "confidence": lambda: confidence_of(None),
             "confidence_pair": lambda: confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
             "confidence_marked": lambda: confidence_of(outcomes.logprobs_with_marker),
@@ -331,17 +329,14 @@ class Items:
 
     def _answer_share(self, place: int) -> Floats:
         """Return the probability of a class of open answers, counted from the last; NaN for other self."""
-        probs = self.outcomes.probs
-        return np.where(self.open_answers, probs[:, max(-place, -probs.shape[1])], np.nan)
+        return np.where(self.open_answers, self.outcomes.probs[:, max(-place, -self.outcomes.k)], np.nan)
 
     def _flip_column(self, name: str) -> Floats:
         return self.on_first(self.members, self.flips[name])
 
-    def _names(self, group: str, compared: tuple[str, ...] = ()) -> NDArray[Any]:
-        """Return a column of short names in a form that is quick to compare; "" for those that are not compared."""
+    def _names(self, group: str) -> NDArray[Any]:
+        """Return a column of short names in a form that is quick to compare."""
         numbers, different = self.group_numbers(group)
-        if compared:
-            different = np.where(np.isin(different, compared), different, "")
         return different.astype(str)[numbers] if len(different) else different
 
     def _imbalance(self) -> Floats:
