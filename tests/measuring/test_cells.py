@@ -38,6 +38,15 @@ def test_groups_are_compared_where_there_are_at_least_two(make_outcomes) -> None
     assert compared == {"gender": [0, 1]}
 
 
+@pytest.mark.parametrize("by", [["type"], ["gender", "gender", "type"]])
+def test_each_group_is_one_cell_however_it_is_asked_for(make_outcomes, by: list[str]) -> None:
+    places = [(kind, gender) for kind in ("type1", "type2") for gender in ("male", "female")]
+    rows = [row(kind, 0.6, 0.4, type=kind, gender=gender) for kind, gender in places]
+    every = cells(Items(make_outcomes(rows)), by)
+    found = [(tuple(sorted(cell.parts.items())), unit) for cell in every for unit in cell.units]
+    assert len(found) == len(set(found))
+
+
 BY = ["gender*land"]
 
 
@@ -76,7 +85,7 @@ OVER_ALL = {"accuracy_gap": ("correct", "stereotype", "pro", "anti")}
 WITHIN = {
     "certainty_gap": ("certainty", "gender_within", "male", "female"),
     "desirability_gap": ("desirability", "stereotype_within", "pro", "anti"),
-    "demographic_parity": ("chosen_positive", "gender_within", "male", "female"),
+    "demographic_parity": ("chosen_positive", "gender_within_sided", "male", "female"),
 }
 """Metric -> what is averaged, and the two sides; of the second kind only in sets that have both."""
 

@@ -17,10 +17,12 @@ from equipoise.datasets.occupations import workforce_imbalance
 from equipoise.measuring.conformal import conformal_certainty
 from equipoise.measuring.items import Items
 from equipoise.measuring.markers import contrast_shares
+from equipoise.measuring.measure import Plan, measure
 from equipoise.measuring.tables import item_columns, set_columns
+from equipoise.metrics import METRICS
 from equipoise.metrics.columns import LETTERS
 from equipoise.metrics.table.questions import MEANINGS
-from equipoise.records import BOTH_OFFERED, DECIDED, OPEN_ANSWER, EquipoiseError, Outcomes
+from equipoise.records import BOTH_OFFERED, DECIDED, OPEN_ANSWER, EquipoiseError, Outcomes, RunKey
 from equipoise.tasks import read_wordings
 from equipoise.uncertainty import ESTIMATORS, PERPLEXITY
 
@@ -127,7 +129,22 @@ def test_genders_are_compared_within_sets_that_have_he_and_she(make_outcomes) ->
     genders = ("male", "female", "neutral"), ("male", "neutral"), ("female", "neutral")
     rows = [row(str(n), 0.6, 0.4, gender=gender) for n, names in enumerate(genders) for gender in names]
     within = Items(make_outcomes(rows)).columns(PERPLEXITY)["gender_within"]
-    assert within.tolist() == ["male", "female", "neutral", "", "", "", ""]
+    assert within.tolist() == ["male", "female", "", "", "", "", ""]
+
+
+def test_gaps_of_gender_count_he_and_she_alone_and_parity_only_what_has_a_side(make_outcomes) -> None:
+    genders = ("male", "female", "neutral")
+    rows = [row("p", 0.6, 0.4, gender=gender, gold=0, side="male", type="type2") for gender in genders]
+    # The side of one sentence is not known: its set has no other side for parity.
+    rows += [row("q", 0.6, 0.4, gender=gender, gold=0, side=side, type="type2") for gender, side in SIDES]
+    items = Items(make_outcomes(rows))
+    names = ("certainty_gap", "certainty_gap_pooled", "demographic_parity")
+    measured = measure(items, Plan([METRICS[name] for name in names], by=[], intervals=False), RUN_KEY)[0]
+    assert {m.metric: m.estimate.n for m in measured if m.group == "all"} == dict(zip(names, (4, 4, 2), strict=True))
+
+
+SIDES = (("male", ""), ("female", "male"), ("neutral", ""))
+RUN_KEY = RunKey("model", "data", "task")
 
 
 def test_no_items_have_no_sets_and_nothing_that_differs_within_them(make_outcomes) -> None:

@@ -199,4 +199,6 @@ def test_sets_of_at_least_two_have_their_rows_and_columns_by_member() -> None:
     assert np.isnan(values[0, 2]) and values[1].tolist() == [1, 4, 5]
     names = np.array(["x", "x", "y", "x", "x", "z"])
     assert within_sets(names, members, ("x", "y")).tolist() == ["x", "", "y", "", "", ""]
+    of_three = np.array([[0, 2, 3]])
+    assert within_sets(np.array(["x", "x", "y", "z"]), of_three, ("x", "y")).tolist() == ["x", "", "y", ""]
     assert members_of(np.empty(0, dtype=np.int64)).shape == (0, 1)

@@ -59,7 +59,7 @@ def test_method_has_the_command_all_settings_and_versions(planted_run: Path) -> 
     assert texts(again)["Command"] == run.manifest.command
     every = {key: value for table in folded for key, value in texts(table).items()}
     assert every["Name"] == run.name and every["resamples"] == "60" and every["finished"] == run.manifest.finished
-    assert "60 bootstrap resamples" in method(run).intro
+    assert "by bootstrap have 60 resamples" in method(run).intro
 
 
 def test_the_glossary_has_every_metric_of_the_run_once(planted_run: Path) -> None:

@@ -71,6 +71,26 @@ def test_bars_and_intervals_are_the_measured_ones(planted_run: Path) -> None:
         assert bars[0].x == (0.0, toward.value) and bars[1].x[1] == pytest.approx(rate.value)
 
 
+def test_the_table_of_the_bars_has_the_measured_shares_and_not_where_a_stacked_bar_ends(planted_run: Path) -> None:
+    (part,) = Run(planted_run).parts
+    (chart,) = flips(part)
+    expected = [
+        part.measured.get(metric, type=kind)
+        for kind in part.measured.kinds
+        for metric in ("flip_toward", "flip_against", "flip_rate")
+    ]
+    rows = chart.table().rows
+    assert [row.cells[1] for row in rows] == expected
+    assert rows[1].cells[0].endswith("against it")
+
+
+def test_a_change_has_a_direction_in_words_only_where_a_stereotype_is_known(tmp_path: Path) -> None:
+    run = audit("planted:noise=1", data="decisions", limit=4, by=[], resamples=10, out=tmp_path / "run")
+    for fates in set_fates(run.parts[0]):
+        words = [row.cells[0] for row in squares(fates).table().rows]
+        assert words == ["same answer", "changed"]
+
+
 def test_what_is_described_is_as_it_was_kept(planted_run: Path) -> None:
     (part,) = Run(planted_run).parts
     assert_kept("topics/flips", list(flips(part)), [squares(fates) for fates in set_fates(part)])

@@ -51,7 +51,7 @@ def with_intersections(outcomes: Outcomes, by: Sequence[str] | None) -> Outcomes
 
 def group_keys(outcomes: Outcomes, by: Sequence[str] | None) -> list[str]:
     """Return the groups to break down by."""
-    keys = [key for key in outcomes.groups if key not in HIDDEN_GROUPS] if by is None else list(by)
+    keys = [key for key in outcomes.groups if key not in HIDDEN_GROUPS] if by is None else list(dict.fromkeys(by))
     _refuse_unknown(keys, list(outcomes.groups))
     return keys
 
@@ -89,7 +89,7 @@ def cells(items: Items, by: Sequence[str] | None) -> Iterator[Cell]:
     bases += [({"type": kind}, rows) for kind, rows in by_type(items) if kind]
     for parts, base in bases:
         yield cell(parts, base, "items", "sets", "contrast")
-        for key in keys:
+        for key in (key for key in keys if key != "type"):  # types are the bases already
             # Rates of both classes need the sentences in which the occupation is the other one, too.
             others = by_value(outcomes.group("other"), base, numbers["other"]) if key == "occupation" else ()
             elsewhere = dict(others)

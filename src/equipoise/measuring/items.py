@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..datasets.occupations import workforce_imbalance
 from ..metrics import confidence, fairness, stereotyped_answers
-from ..metrics.columns import LETTERS
+from ..metrics.columns import GENDERS, LETTERS
 from ..metrics.sides import SIDE_COLUMNS, side_columns
 from ..records import ABSENT, BOTH_OFFERED, DECIDED, MEANINGS, OPEN_ANSWER, EquipoiseError, Outcomes
 from ..records.outcomes import Booleans, Floats, Integers, Strings
@@ -24,7 +24,7 @@ from .conformal import conformal_certainty
 from .decisions import DECISION_COLUMNS, decision_columns
 from .ensembles import over_wordings
 from .markers import MARKER_COLUMNS, NONE, is_marked, marker_columns
-from .sets import members_of, of_members, within_sets
+from .sets import members_of, of_members, only, within_sets
 
 FLIPS = ("flipped", "flipped_toward", "flipped_against", "flipped_neither", "flipped_unknown", "flip_sign")
 
@@ -196,7 +196,7 @@ class Items:
             "correct": lambda: np.where(outcomes.labelled, (self.predicted == outcomes.gold).astype(float), np.nan),
             "perplexity": lambda: perplexity(outcomes.probs),
             "stereotype": lambda: self._names("stereotype"),
-            "gender": lambda: self._names("gender"),
+            "gender": lambda: only(self._names("gender"), GENDERS),
             **each(("positive", "chosen_positive"), resolved),
             "correct_sampled": lambda: fairness.sampled_correct(outcomes.probs, outcomes.gold),
             "performance_sampled": lambda: np.where(outcomes.answerable, columns["correct_sampled"], np.nan),
@@ -226,7 +226,8 @@ class Items:
             **each(DECISION_COLUMNS, lambda: decision_columns(outcomes, self.members, self.open_answers)),
             **{name: partial(self._flip_column, name) for name in FLIPS},
             "stereotype_within": lambda: within_sets(columns["stereotype"], self.members, ("pro", "anti")),
-            "gender_within": lambda: within_sets(columns["gender"], self.members, ("male", "female")),
+            "gender_within": lambda: within_sets(columns["gender"], self.members, GENDERS),
+            "gender_within_sided": lambda: within_sets(columns["gender"], self.members, GENDERS, columns["positive"]),
             "confidence": lambda: confidence_of(None),
             "confidence_pair": lambda: confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
             "confidence_marked": lambda: confidence_of(outcomes.logprobs_with_marker),
@@ -324,8 +325,7 @@ class Items:
 
     def _answer_share(self, place: int) -> Floats:
         """Return the probability of a class of open answers, counted from the last; NaN for other self."""
-        probs = self.outcomes.probs
-        return np.where(self.open_answers, probs[:, max(-place, -probs.shape[1])], np.nan)
+        return np.where(self.open_answers, self.outcomes.probs[:, max(-place, -self.outcomes.k)], np.nan)
 
     def _flip_column(self, name: str) -> Floats:
         return self.on_first(self.members, self.flips[name])

@@ -27,8 +27,24 @@ def of_members(column: NDArray[Any], members: Integers) -> Floats:
     return np.where(members == ABSENT, np.nan, column[members])
 
 
-def within_sets(column: NDArray[Any], members: Integers, needed: tuple[str, ...]) -> NDArray[Any]:
-    """Return a column of names, empty for items whose set does not have all of the needed ones."""
+def only(column: NDArray[Any], names: tuple[str, ...]) -> NDArray[Any]:
+    """Return a column of names with "" in the place of all others."""
+    kept = np.zeros(len(column), dtype=bool)
+    for name in names:
+        kept |= column == name
+    return np.where(kept, column, "")
+
+
+def within_sets(
+    column: NDArray[Any], members: Integers, needed: tuple[str, ...], known: Floats | None = None
+) -> NDArray[Any]:
+    """Return the needed names of a column, empty for others and for items whose set does not have all of them.
+
+    Items that are NaN in `known` do not count.
+    """
+    column = only(column, needed)
+    if known is not None:
+        column = np.where(np.isnan(known), "", column)
     kept = np.full(len(column), "", dtype=column.dtype)
     values = np.where(members == ABSENT, "", column[members])
     complete = np.all([(values == value).any(axis=1) for value in needed], axis=0)

@@ -32,6 +32,9 @@ class Column:
     signed: bool = False
 
 
+GENDERS = ("male", "female")
+"""The two that gaps between genders compare; members of other genders are not counted in them."""
+
 LETTERS = "ABCDE"
 """Letters of a multiple choice whose share is measured."""
 
@@ -79,7 +82,10 @@ COLUMNS = {
         _set("flipped_unknown", "1 if it changes without a known stereotype, else 0; NaN as above", whole=True),
         Column("imbalance", "|share of women - 1/2| x 2 in the referent's occupation, NaN where not known", (0, 1)),
         Column("stereotype_within", "as `stereotype`, in sets that have both", names=("pro", "anti")),
-        Column("gender_within", "as `gender`, in sets with male and female", names=("male", "female", "neutral")),
+        Column("gender_within", "as `gender`, in sets with male and female", names=GENDERS),
+        Column(
+            "gender_within_sided", "as `gender`, in sets with male and female that are `positive` or not", names=GENDERS
+        ),
         Column("correct_sampled", "probability that an answer drawn from the candidates is right, NaN without", (0, 1)),
         Column("sampled_positive", "probability that a drawn answer is the male-stereotyped occupation", (0, 1)),
         Column("certainty_wrong", "certainty of a wrong answer, NaN elsewhere", (0, 1), answer=True),
@@ -130,7 +136,7 @@ COLUMNS = {
         Column("probs", "probabilities over the candidates", (0, 1), table=True),
         Column("logprobs", "raw log-probabilities", (-math.inf, 0), table=True),
         Column("gold", "index of the right candidate, -1 without one", (-1, math.inf)),
-        Column("gender", "gender of the group word", names=("male", "female", "neutral")),
+        Column("gender", "gender of the group word where it is he or she; of others it is empty", names=GENDERS),
         Column(
             "y",
             "sentence pairs: 1 if people call the first side the biased one, 0 the second, NaN without a label",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..records import Booleans, Floats, Strings, UndefinedMetric
+from .columns import GENDERS
 from .groups import Norm, Value, Weights, by_group, mean, mean_size, share, span
 
-GENDERS = ("male", "female")
 ROUNDING = 1e-13
 """Of equal values the variance is this share of their mean square at most: they do not deviate."""
 

@@ -72,8 +72,9 @@ def method(run: Run) -> Section:
         f"A set is {words_of(run.parts).asked}. The probabilities of the candidates,"
         " renormalised over them, give the certainty c (0: a coin flip, 1: sure). Desirability D is +c for a right and"
         " −c for a wrong answer. U of a set is 1 − |D₁ − D₂| / 2 where there is a right answer, and 1 − |c₁ − c₂| where"
-        f" there is none. UCerF is the mean of U. Intervals come from {manifest.settings['resamples']:,} bootstrap"
-        f" resamples of whole sets (seed {manifest.settings['seed']})."
+        f" there is none{_of_several(run)}. UCerF is the mean of U. All that is made from one base sentence counts"
+        f" together in intervals; those by bootstrap have {manifest.settings['resamples']:,} resamples (seed"
+        f" {manifest.settings['seed']}). The column method of measurements.csv says how each was made."
     )
     again = Table.of_facts("To get the same numbers again", [("Command", Cell(manifest.command, code=True))])
     settings = [(name, _listed(value)) for name, value in manifest.settings.items() if name != "metrics"]
@@ -88,6 +89,22 @@ def method(run: Run) -> Section:
     ]
     files = Section("The model’s files, all settings, and versions", folded, folded=True)
     return Section("Method and versions", [again, files], "method", "Method", intro)
+
+
+def _of_several(run: Run) -> str:
+    """Return what takes the place of the difference of two in sets of more than two; "" where there are none."""
+    if not any(part.measured.values_of("pair", kind) for part in run.parts for kind in part.measured.kinds):
+        return ""
+    kind = str(run.manifest.settings.get("disparity", "auto"))
+    return f"; among more than two groups the difference is {SPREADS[kind]}"
+
+
+SPREADS = {
+    "auto": "the range (the mean over pairs, if sets differ in size)",
+    "range": "the range",
+    "pairwise": "the mean over pairs",
+    "deviation": "twice the standard deviation",
+}
 
 
 def _listed(value: object) -> Content:

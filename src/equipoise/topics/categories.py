@@ -156,8 +156,8 @@ def pairs(run: Run) -> Section | None:
     """Return every pair of groups by name; None where all sets have two groups."""
     tables = [table for part in run.parts if not part.is_control for table in pair_tables(part)]
     intro = (
-        "These sets have more than two groups. By default, UCerF of a set compares the two groups that are furthest"
-        " apart. This table compares every two groups by themselves. Differences are the first group minus the second;"
+        "These sets have more than two groups. UCerF of a set is one value over all of them; this table compares"
+        " every two groups by themselves. Differences are the first group minus the second;"
         " their p-values are corrected for all claims of the run. Bold: the corrected p is below 0.05"
         f" and the interval does not include 0. Brackets are {100 * run.level:g}% intervals."
     )

@@ -45,7 +45,9 @@ def findings(run: Run) -> Section:
     if others:
         columns = (Column("asked", words=True), Column("found", words=True))
         shown.append(Table("The other datasets and tasks of this run", columns, others))
-    level = f"Brackets are {100 * run.level:g}% intervals from resampling whole sets."
+    level = (
+        f"Brackets are {100 * run.level:g}% intervals; all that is made from one base sentence counts together in them."
+    )
     shown.append(Finding(level, state="note"))
     notes = [Finding(note, state="note") for note in run.manifest.notes]
     if notes:

@@ -19,7 +19,7 @@ from ..stats.bootstrap import cluster_numbers, joint_numbers, numbered
 from ..verdict.words import ways, words_of
 
 FATES = ("same", "toward", "against", "neither")
-"""By number; `neither` has changed, but not as a stereotype would have it or its opposite."""
+"""By number; `neither` has changed, but not as a stereotype would have it or its opposite, or none is known."""
 
 FATE_ORDER = ("toward", "against", "neither", "same")
 """As they are shown."""
@@ -28,7 +28,7 @@ FATE_WORDS = {
     "same": "same answer",
     "toward": "changed toward the stereotype",
     "against": "changed against the stereotype",
-    "neither": "changed, neither way",
+    "neither": "changed otherwise",
 }
 SHOWN = 300
 """Squares of one picture; of more sets a sample is drawn, spread evenly over the data."""
@@ -106,10 +106,10 @@ _PLACES = {1: 0, 2: 1, 3: 2, 0: 3}
 
 def squares(fates: SetFates) -> Chart:
     """Return a square for each set, changed ones first; each opens its case."""
-    part, kind = fates.part, fates.kind
+    part, kind, words = fates.part, fates.kind, _words_of_fates(fates)
     marks = [Square(fate, case_link(name, str(part))) for name, fate in fates.shown]
     keys = [
-        Key(f"{fates.counts[fate]:,} {FATE_WORDS[fate]}", fate, link=cases_link(part=str(part), type=kind, flip=fate))
+        Key(f"{fates.counts[fate]:,} {words[fate]}", fate, link=cases_link(part=str(part), type=kind, flip=fate))
         for fate in FATE_ORDER
         if fates.counts[fate]
     ]
@@ -119,30 +119,48 @@ def squares(fates: SetFates) -> Chart:
         caption = f"One square is one set: {words_of([part]).asked}."
     if fates.asked:
         caption += f" Its colour is the result of most of its {fates.asked}; rates are means over all of them."
-    rows = [Row((FATE_WORDS[fate], count, f"{count / fates.n:.1%}")) for fate, count in fates.counts.items()]
+    rows = [Row((word, fates.counts[fate], f"{fates.counts[fate] / fates.n:.1%}")) for fate, word in words.items()]
     data = Table("", (Column("answer", words=True), Column("sets"), Column("share")), rows)
     title = f"The {fates.n:,} sets of {part.title(kind)}"
     return Chart(title, [Panel(marks)], "squares", part.about(kind), keys, caption, data=data)
+
+
+def _words_of_fates(fates: SetFates) -> Mapping[str, str]:
+    """Return the fates that sets of this type can have, in words: without a stereotype a change has no direction."""
+    directed = fates.counts["toward"] + fates.counts["against"]
+    if directed or fates.part.measured.get("flip_bias", type=fates.kind) is not None:
+        return FATE_WORDS
+    return {"same": FATE_WORDS["same"], "neither": "changed"}
 
 
 def flips(part: Part) -> Iterator[Chart]:
     """Yield the share of sets whose answer changes with the group word, by type and direction, with intervals."""
     by_kind = {kind: rate for kind in part.measured.kinds if (rate := part.measured.get("flip_rate", type=kind))}
     marks: list[Bar | Dot] = []
+    rows = []
     for place, (kind, rate) in enumerate(by_kind.items()):
         left = 0.0
-        for metric, tone in (("flip_toward", "toward"), ("flip_against", "against")):
+        for metric, tone in zip(DIRECTIONS, ("toward", "against"), strict=True):
             share = part.measured.get(metric, type=kind)
             if share is not None:
                 marks.append(Bar((left, left + share.value), (place - 0.3, place + 0.3), tone, label=metric))
                 left += share.value
+                rows.append(Row((f"{kind_title(kind)}, {DIRECTIONS[metric]}", share)))
+        rows.append(Row((f"{kind_title(kind)}, all changes", rate)))
         label = f"{kind_title(kind)}, {rate.value:.1%} of {rate.n:,} sets"
         marks.append(Dot(rate.estimate, float(place), "neither", label=label))
     if marks:
         rates = [rate.estimate for rate in by_kind.values()]
         across = Axis.over([0.0, *rates], "share of sets whose answer changes", within=(0.0, 1.0))
         panel = Panel(marks, across, Axis.of_names(list(map(kind_title, by_kind))))
-        keys = [Key("toward the stereotype", "toward"), Key("against it", "against"), Key("all changes", "neither")]
+        keys = [*(Key(word, tone) for word, tone in zip(DIRECTIONS.values(), ("toward", "against"), strict=True))]
+        keys.append(Key("all changes", "neither"))
         words = words_of([part])
         title = f"{words.answer.capitalize()}s that change with the {words.group_word}, {part}"
-        yield Chart(title, [panel], "flips", part.about(), keys)
+        # Of stacked bars a list of the marks would tell where they end, not how long they are.
+        data = Table("", (Column("", words=True), Column(across.label)), rows)
+        yield Chart(title, [panel], "flips", part.about(), keys, data=data)
+
+
+DIRECTIONS = {"flip_toward": "toward the stereotype", "flip_against": "against it"}
+"""Metrics of changes with a direction -> the direction, in words."""

@@ -302,8 +302,8 @@ def scale_section(run: Run) -> Section | None:
     charts = [scale_chart(scale) for part in run.parts for scale in scales(part)]
     intro = (
         "Every answer has a place on one scale (D): from surely wrong over “cannot tell” to surely right. If the curves"
-        " of two groups lie apart, the model treats them differently. Ambiguous sentences have no right answer, so"
-        " only certainty is compared there. Dots are means, lines their intervals."
+        " of two groups lie apart, their answers differ here; the findings say which differences are more than chance."
+        " Where no answer is right, only certainty is compared. Dots are means, lines their intervals."
     )
     return Section("The scale of behaviour", charts, "scale", "Scale", intro) if charts else None
 

@@ -61,7 +61,7 @@ def verdict_of(part: Part, checks: Sequence[Finding]) -> Verdict:
     missed, text = _missed(part.measured, part.kinds if part.has_items else part.measured.kinds)
     labels = next((finding for finding in findings if finding.topic == "labels"), None)
     if labels is not None:
-        missed, text = None, " between its probabilities and what people say."
+        missed, text = None, ", on average, between its probabilities and what people say."
         if labels.claim is None:  # nobody labelled the sentences, or the run was measured without that
             text = ": its probabilities were not compared with labels."
     rests_on = [missed] if missed else []

@@ -204,7 +204,7 @@ FAIRNESS = (
     _odds(
         "demographic_parity",
         fairness.demographic_parity,
-        ("positive", "chosen_positive", "gender_within"),
+        ("positive", "chosen_positive", "gender_within_sided"),
         "lower",
         "Demographic parity",
         "difference between he and she in the share resolved to the male-stereotyped occupation, without sign",

@@ -158,6 +158,8 @@ def _clause(subject: str, test: Tested, word: str, than: str) -> str:
 
 def _name(test: Tested) -> str:
     label = label_of(test.row.metric)
+    if label.startswith("UCerF, signed"):  # its comma would be one more in a list
+        label = label.replace("UCerF, signed", "signed UCerF", 1)
     return label if label[:2].isupper() or label.startswith("UCerF") else f"{label[:1].lower()}{label[1:]}"
 
 

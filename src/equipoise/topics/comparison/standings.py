@@ -65,9 +65,10 @@ def leaderboard(comparison: Comparison) -> Section:
     intro = (
         "Best UCerF first; on ambiguous sets best signed UCerF. Runs that are not usable come last,"
         " without a rank. Numbers in round brackets are ranks by that metric (1: best). ↑: higher is better, ↓: lower"
-        " is better; metrics without a better direction have no rank. The last row shows how the rank changes from"
-        f" equalized odds to UCerF. Square brackets are {100 * comparison.choices.level:g}% intervals: if they overlap,"
-        " the order of two runs is not settled (see the paired differences below)."
+        " is better; metrics without a better direction have no rank. Perplexity has one where no answer is right: more"
+        " is better there. The last row shows how the rank changes from equalized odds to UCerF. Square brackets are"
+        f" {100 * comparison.choices.level:g}% intervals of each run. Ranks follow the values; which runs can be told"
+        " apart is tested sentence by sentence (below)."
     )
     tables = [
         board(match, comparison.names, kind, usable_runs(comparison, match))
@@ -132,8 +133,8 @@ def _moved(before: int | None, after: int | None) -> str:
 def ranks(comparison: Comparison) -> Section | None:
     """Return how the runs' ranks change from metric to metric."""
     intro = (
-        "How the runs’ ranks change from one metric to the next. A line that falls from equalized odds to UCerF belongs"
-        " to a model that answers the groups equally, but is less sure for one of them."
+        "How the runs’ ranks change from one metric to the next. Equalized odds sees the answers, UCerF also how sure"
+        " they are. Ranks follow the values, whether or not they can be told apart."
     )
     charts = [
         chart

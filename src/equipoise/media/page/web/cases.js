@@ -65,7 +65,7 @@
       values.filter(Boolean).map((name) => [key + "=" + name, key + ": " + name])));
     options(control.correct, "all", [["1", "right"], ["0", "wrong"], ["both", "one right, one wrong"], ["none", "no right answer"]]);
     options(control.flip, "all", [["changed", "changed"], ["toward", "changed toward the stereotype"],
-      ["against", "changed against the stereotype"], ["neither", "changed, neither way"], ["same", "same answer"]]);
+      ["against", "changed against the stereotype"], ["neither", "changed otherwise"], ["same", "same answer"]]);
     byId("case-flip-label").hidden = cloze;
     options(control.sort, "", cloze ? [["d-down", "surest first"], ["d-up", "least sure first"], ["", "order of the data"]]
       : [["u-up", "least alike first"], ["u-down", "most alike first"], ["s-up", "signed U, least alike first"],
@@ -327,7 +327,7 @@
     }
     function factsOf(s) {
       const kind = header.type[columns.type[s]];
-      const fate = { toward: "changed toward the stereotype", against: "changed against the stereotype", neither: "changed, neither way", same: "same answer" }[header.fates[columns.set_fate[s]]];
+      const fate = { toward: "changed toward the stereotype", against: "changed against the stereotype", neither: "changed otherwise", same: "same answer" }[header.fates[columns.set_fate[s]]];
       // What was found first: in the list the end may be cut.
       const facts = [fate, kinds[kind] || kind, header.parts.length > 1 ? header.parts[columns.set_part[s]] : "", asked(s)];
       const line = make("p", "small facts-of-case", facts.filter(Boolean).join(" · "));
