@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import signal
+import subprocess
 import sys
 import termios
 import threading
@@ -126,6 +128,68 @@ def test_copies_are_ended_when_this_process_fails(monkeypatch: pytest.MonkeyPatc
     assert len(copies) == 1
     with pytest.raises(ProcessLookupError):
         os.kill(copies[0], 0)
+
+
+SHARING = """
+import os, time
+from equipoise import cores
+
+cores.wanted = lambda: 2
+
+def part(number):
+    os.write(1, b"%d\\n" % os.getpid())
+    time.sleep(60)
+
+cores.shared_out(part, range(4))
+"""
+
+
+def test_a_copy_ends_with_a_process_that_is_killed() -> None:
+    sharing = subprocess.Popen([sys.executable, "-c", SHARING], stdout=subprocess.PIPE, text=True)
+    assert sharing.stdout is not None
+    processes = {int(sharing.stdout.readline()) for _ in range(2)}
+    sharing.kill()
+    sharing.wait()
+    # The copy has the other end of the pipe, so the pipe ends with it.
+    assert select.select([sharing.stdout], [], [], 20)[0] and sharing.stdout.read() == ""
+    assert len(processes) == 2
+
+
+def test_a_copy_leaves_signals_to_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    several(monkeypatch, 2)
+    parent, handled = os.getpid(), []
+    fork = os.fork
+
+    def forked() -> int:
+        child = fork()
+        if not child:
+            for number in cores.ENDING:  # they come before the copy is ready for them
+                os.kill(os.getpid(), number)
+        return child
+
+    def signalled(part: int) -> int:
+        if os.getpid() != parent:
+            for number in cores.ENDING:
+                os.kill(os.getpid(), number)
+            return 1
+        time.sleep(0.2)  # so that the copy has time to begin a part
+        return 0
+
+    monkeypatch.setattr(os, "fork", forked)
+    earlier = {number: signal.signal(number, lambda *_: handled.append(_)) for number in cores.ENDING}
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    before = signal.set_wakeup_fd(writing)
+    try:
+        assert sum(cores.shared_out(signalled, range(9))) > 0, "a copy answered"
+        assert not handled and not select.select([reading], [], [], 0)[0], "this process heard of them"
+    finally:
+        signal.set_wakeup_fd(before)
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+        os.close(reading)
+        os.close(writing)
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, []) & set(cores.ENDING)
 
 
 def test_another_thread_computes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import signal
@@ -20,6 +21,12 @@ MOST_PARTS = 2**15
 
 _sharing = 1
 """Processes that share the cores."""
+
+ENDING = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
+"""Signals that ask a program to end."""
+
+KILLED_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG: the signal that a process gets when the one that made it has ended, however it ended."""
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -126,19 +133,44 @@ def _copies(
 
 def _copied(function: Callable[[Part], Result], parts: Sequence[Part], reading: int, answers: BinaryIO) -> int:
     """Return the number of a copy of this process, which computes parts until none is left, and ends."""
-    with warnings.catch_warnings():
-        # Threads of this process are not in the copy, which does nothing but compute.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
+    child = _forked()
     if child:
         return child
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both, and is left to the parent
         for number in _numbers(reading):
             pickle.dump((number, function(parts[number])), answers, protocol=pickle.HIGHEST_PROTOCOL)
         answers.flush()
     finally:
         os._exit(0)
+
+
+def _forked() -> int:
+    """Return the number of a copy of this process; in it 0. The copy leaves signals to this process, and ends with it.
+
+    A signal that reached the copy before it leaves them would unwind it as if it were this process.
+    """
+    parent, request = os.getpid(), _kernel_request()
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        with warnings.catch_warnings():
+            # Threads of this process are not in the copy, which does nothing but compute.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if not child:
+            for number in ENDING:
+                signal.signal(number, signal.SIG_IGN)
+            request(KILLED_WITH_PARENT, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(0)
+        return child
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+@cache
+def _kernel_request() -> Callable[[int, int], object]:
+    """Return `prctl`, which asks Linux to treat this process differently; without it, a function that does nothing."""
+    return getattr(ctypes.CDLL(None), "prctl", lambda option, value: None)
 
 
 def _left(reading: int) -> int:

@@ -50,6 +50,8 @@ def test_a_log_is_told_now_and_then_what_is_done(
             (10, "scoring", 3000, 5000),
             (11, "measuring", 0, 1),  # nothing is done yet
             (1, "measuring", 1, 1),
+            (0, "m\x1b[2J", 0, 1),
+            (11, "m\x1b[2J", 1, 1),
         ):
             now[0] += later
             show(what, done, total)
@@ -58,6 +60,7 @@ def test_a_log_is_told_now_and_then_what_is_done(
         "scoring: 2,000 of 5,000, 100.0/s, 30 s left",
         "scoring: 3,000 of 5,000, 66.9/s, 30 s left",
         "measuring: done",
+        "m\N{REPLACEMENT CHARACTER}[2J: done",
     ]
 
 

@@ -50,6 +50,16 @@ def test_a_run_is_shown_with_its_notes_and_where_it_is(folder: Path, capsys: pyt
     assert capsys.readouterr().out == run_json(run) + "\n"
 
 
+def test_a_name_of_a_dataset_does_not_move_the_cursor(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = read_manifest(folder)
+    (facts,) = manifest.datasets.values()
+    write_manifest(folder, replace(manifest, datasets={"b\x1b]0;uiltin\u202e": {**facts, "population": 7}}))
+    text = "\n".join(shown(capsys, Run(folder)))
+    write_manifest(folder, manifest)
+    assert "The sentences of b\N{REPLACEMENT CHARACTER}]0;uiltin\N{REPLACEMENT CHARACTER} were drawn" in text
+    assert "\x1b" not in text
+
+
 def test_without_notes_there_is_no_gap(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = with_notes(folder)
     assert shown(capsys, run)[-2:] == [legend(run), f"Everything is in {folder}/"]

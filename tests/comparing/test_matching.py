@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -229,3 +230,11 @@ def test_parts_without_a_whole_set_in_common_are_refused(planted_run: Path, monk
     monkeypatch.setattr(matching, "_whole_sets", lambda parts, shared, common: np.zeros_like(common))
     with pytest.raises(EquipoiseError, match=f"^{matching.NOTHING_SHARED}$"):
         matching.matched_parts(run.parts[:1])
+
+
+def test_columns_of_examples_are_compared_however_they_are_stored() -> None:
+    lists = [["a", "b"], ["c"]]
+    for kind in (pa.list_(pa.string()), pa.large_list(pa.large_string())):
+        column = matching._comparable(pa.chunked_array([lists], kind))
+        assert column.type == pa.string() and column.to_pylist() == ["a|b", "c"]
+    assert matching._comparable(pa.chunked_array([[1, None]])).to_pylist() == [1, matching.ABSENT]

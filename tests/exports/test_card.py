@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,9 +14,11 @@ from kept_texts import assert_kept
 
 import equipoise
 from equipoise.exports.card import _dataset, _label, _table, model_card, run_card
+from equipoise.media.markdown import escaped, one_line
 from equipoise.metrics import METRICS
 from equipoise.records import Estimate, Measurement
 from equipoise.runs import Run
+from equipoise.runs.manifest import read_manifest, write_manifest
 from equipoise.runs.measurements import KINDS, Measurements
 
 
@@ -66,6 +69,24 @@ def test_cards_are_as_they_were_kept(planted_run: Path, cloze_runs: tuple[Path, 
         run = Run(folder)
         hidden = [run.manifest.versions["equipoise"], run.manifest.command, str(folder)]
         assert_kept(f"written/card-{name}", model_card(run), run_card(run), hide=[*hidden, "…"])
+
+
+def test_a_name_from_elsewhere_is_text_and_nothing_else(planted_run: Path, tmp_path: Path) -> None:
+    evil = "<b>x</b>\x1b[31m [l](y)"
+    folder = Path(shutil.copytree(planted_run, tmp_path / "run"))
+    manifest = read_manifest(folder)
+    facts = {**next(iter(manifest.datasets.values())), "licence": evil, "sha256": evil}
+    manifest = replace(manifest, model=evil, command=f"a\n```\n{evil}", datasets={evil: facts})
+    write_manifest(folder, manifest)
+    part: Any = SimpleNamespace(
+        measured=Measurements(
+            [Measurement("ucerf", "m", "d", "t", f"type={evil}", Estimate(0.5, 0.2, 0.7, 0.95, 9, ""), "higher")]
+        )
+    )
+    text = "\n".join([run_card(Run(folder)), *_table(part, 0.95)])
+    assert f"\n```\n{one_line(manifest.command)}\n```\n" in text, "the command is one line"
+    shown = text.replace(one_line(manifest.command), "")
+    assert "\x1b" not in text and "<b>" not in shown and shown.count(escaped(evil)) == 5
 
 
 def test_facts_that_are_missing_are_said() -> None:

@@ -14,6 +14,7 @@ import pytest
 from equipoise.runs import checked_tables
 from equipoise.runs.checked_tables import (
     FLAGS,
+    INTEGERS,
     LISTS,
     NUMBERS,
     TEXT_LISTS,
@@ -36,6 +37,7 @@ KINDS: dict[str, Any] = {
 FITTING = (
     (TEXTS, {"text"}),
     (NUMBERS, {"number", "count"}),
+    (INTEGERS, {"count"}),
     (FLAGS, {"flag"}),
     (LISTS, {"numbers"}),
     (TEXT_LISTS, {"texts"}),
@@ -75,7 +77,7 @@ def test_every_column_that_is_needed_is_there_whole_and_of_its_kind(tables: dict
                     assert said == ""
             values = table.column(column).to_pylist()
             gaps = table.set_column(place, column, pa.array([None, *values[1:]], table.schema.field(column).type))
-            assert reason(name, gaps) == ("" if columns is NUMBERS else f"its column {column} has gaps")
+            assert reason(name, gaps) == ("" if columns in (NUMBERS, INTEGERS) else f"its column {column} has gaps")
 
 
 @pytest.mark.parametrize(
@@ -151,6 +153,17 @@ def test_a_table_that_unpacks_to_too_much_is_refused(
         return
     with pytest.raises(ValueError, match=f"^{said}$"):
         read_parquet(content)
+
+
+def test_a_table_of_more_columns_than_groups_can_be_is_refused() -> None:
+    for columns in (checked_tables.MOST_COLUMNS, checked_tables.MOST_COLUMNS + 1):
+        file = io.BytesIO()
+        pq.write_table(pa.table({str(number): ["x"] for number in range(columns)}), file)
+        if columns == checked_tables.MOST_COLUMNS:
+            assert read_parquet(file.getvalue()).num_columns == columns
+        else:
+            with pytest.raises(ValueError, match=r"^it has more than 10,000 columns$"):
+                read_parquet(file.getvalue())
 
 
 def test_the_limit_of_bytes_is_told_in_gibibytes(monkeypatch: pytest.MonkeyPatch) -> None:

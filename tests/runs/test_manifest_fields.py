@@ -73,10 +73,20 @@ def test_a_good_manifest_has_no_fault_and_every_field_is_checked() -> None:
         ),
         (
             "datasets",
-            {"d": {"sha256": 1, "source": 1, "licence": 1, "examples": "1", "sets": True, "faults": -1}},
+            {
+                "d": {
+                    "sha256": 1,
+                    "source": 1,
+                    "licence": 1,
+                    "examples": "1",
+                    "sets": True,
+                    "faults": -1,
+                    "population": "x",
+                }
+            },
             [
                 *(f"datasets.d.{name} is not text" for name in ("sha256", "source", "licence")),
-                *(f"datasets.d.{name} is not a count" for name in ("examples", "sets", "faults")),
+                *(f"datasets.d.{name} is not a count" for name in ("examples", "sets", "faults", "population")),
             ],
         ),
         ("tasks", {"t": {"samples": -1}}, ["tasks.t.samples is neither a count nor objects by name"]),

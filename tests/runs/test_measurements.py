@@ -161,11 +161,21 @@ def test_types_and_metrics_have_their_order_and_words() -> None:
         ({"level": "1.5"}, "a value is not a number"),
         ({"level": ""}, "a value is not a number"),
         ({"p": ""}, ""),
+        ({"n": "0"}, ""),
+        ({"n": "-1"}, "it has a number that no measurement can have"),
+        ({"p": "1.01"}, "it has a number that no measurement can have"),
+        ({"p": "-0.01"}, "it has a number that no measurement can have"),
+        ({"p_corrected": "7"}, "it has a number that no measurement can have"),
+        ({"low": "0.9", "high": "0.1"}, "it has a number that no measurement can have"),
+        ({"metric": "first"}, "two rows say different things of one group"),
+        ({"metric": "first", "value": "0.5"}, ""),
     ],
 )
 def test_a_cell_that_cannot_be_right_is_refused(change: dict[str, str], reason: str) -> None:
     cells = {name: str(value) for name, value in row("ucerf", "all").row().items()} | {"p": "0.5", "p_corrected": "0.5"}
-    frame = pd.DataFrame([cells, {**cells, **change}, cells], columns=list(Measurement.COLUMNS))
+    cells["value"] = "0.25"
+    rows = [{**cells, "metric": "first", "value": "0.5"}, {**cells, **change}, {**cells, "metric": "last"}]
+    frame = pd.DataFrame(rows, columns=list(Measurement.COLUMNS))
     file = io.BytesIO(frame.to_csv(index=False).encode())
     if not reason:
         assert len(read_measurements(file)) == 3

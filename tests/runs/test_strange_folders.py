@@ -254,6 +254,14 @@ def test_every_command_meets_a_table_of_nonsense_with_one_sentence(
     every_reader(with_nonsense(finished, name, column, change))
 
 
+def test_a_table_whose_columns_cannot_be_read_is_named(finished: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(finished, tmp_path / "run"))
+    (folder / "pairs.parquet").write_bytes(b"PAR1")
+    reseal(folder)
+    with pytest.raises(RunError, match=r"pairs.parquet is damaged \("):
+        Run(folder).column_names("pairs.parquet")
+
+
 def test_a_run_of_which_nothing_could_be_measured_says_so(tmp_path: Path) -> None:
     run("audit", "planted", "--limit", "4", "--metric", "bbq_bias_ambiguous", "--out", tmp_path, "--quiet", "--no-html")
     with pytest.raises(RunError, match="has no measurements: none of its metrics applies to its items; measure it"):

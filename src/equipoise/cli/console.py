@@ -71,7 +71,7 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
         def show(what: str, done: int, total: int) -> None:
             if what not in bars:
                 # What a resumed run already has is not part of its speed.
-                bars[what] = (progress.add_task(what, total=total, completed=done, rate=""), done)
+                bars[what] = (progress.add_task(printable(what), total=total, completed=done, rate=""), done)
             bar, before = bars[what]
             elapsed = progress.tasks[progress.task_ids.index(bar)].elapsed or 0.0
             rate = f"{(done - before) / elapsed:.1f}/s" if elapsed > 0.5 and done > before else ""
@@ -93,7 +93,7 @@ def _progress_lines() -> Callable[[str, int, int], None]:
             return
         last, rate = now, (done - before) / (now - start)
         far = f"{done:,} of {total:,}, {rate:.1f}/s, {(total - done) / rate:.0f} s left" if total > 1 else "done"
-        typer.echo(f"{what}: {far}", err=True)
+        typer.echo(printable(f"{what}: {far}"), err=True)
 
     return show
 

@@ -49,7 +49,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> No
     new = page.name in run.folder.manifest().files and page.is_file()
     if shown:
         typer.echo()
-    print_out(Text(legend(run)))
+    print_out(Text(printable(legend(run))))
     typer.echo(printable(f"Everything is in {run.path}/"))
     if new:
         typer.echo(f"To look at it, open {page.name} there in a browser.")

@@ -283,12 +283,15 @@ def _are_same(first: Part, rows: Integers, part: Part, others: Integers) -> Bool
 
 def _comparable(column: Any) -> Any:
     """Return a column of examples in a form whose values can be compared: texts, or numbers without gaps."""
+    import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as kinds
 
     if kinds.is_integer(column.type):
         return column.fill_null(ABSENT)
-    return pc.binary_join(column, "|") if kinds.is_list(column.type) else column.cast("string")
+    if kinds.is_list(column.type) or kinds.is_large_list(column.type):
+        return pc.binary_join(column.cast(pa.list_(pa.string())), "|")
+    return column.cast("string")
 
 
 def _in_whole_sets(parts: Sequence[Part], shared: _Shared, common: Booleans) -> Match | None:

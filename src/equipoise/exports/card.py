@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..media.markdown import draw
+from ..media.markdown import draw, escaped, one_line
 from ..metrics import METRICS
 from ..records import Measurement
 from ..runs import Run
@@ -22,24 +22,32 @@ def model_card(run: Run) -> str:
 
 def run_card(run: Run) -> str:
     """Return the same for the README.md of a repository that holds the run."""
-    return "\n".join(["---", "tags:", "- equipoise", "---", "", f"# Audit of {run.name}", "", *_section(run)])
+    return "\n".join(["---", "tags:", "- equipoise", "---", "", f"# Audit of {escaped(run.name)}", "", *_section(run)])
 
 
 def _section(run: Run) -> Iterator[str]:
     yield "## Disparities between groups"
     yield ""
     yield (
-        f"Measured with Equipoise {run.manifest.versions.get('equipoise', '')}: the same sentences for each "
+        f"Measured with Equipoise {escaped(run.manifest.versions.get('equipoise', ''))}: the same sentences for each "
         "group, and how differently the model answers. The numbers describe these sentences and nothing else; they "
         "do not show that a model treats people equally."
     )
     for part in run.parts:
         verdict = part_summary(part).verdict
-        yield from ("", f"### {part.dataset}, {part.task}", "", draw(verdict.line))
+        yield from ("", f"### {escaped(part.dataset)}, {escaped(part.task)}", "", draw(verdict.line))
         yield from (draw(finding).rstrip() for finding in (*verdict.reasons[1:], *verdict.first))
         yield from ("", *_table(part, run.level))
-    yield from ("", "<details><summary>How to measure this again</summary>", "", "```", run.manifest.command, "```", "")
-    yield from (f"- {name}: {_dataset(facts)}" for name, facts in run.manifest.datasets.items())
+    yield from (
+        "",
+        "<details><summary>How to measure this again</summary>",
+        "",
+        "```",
+        one_line(run.manifest.command),
+        "```",
+        "",
+    )
+    yield from (f"- {escaped(name)}: {_dataset(facts)}" for name, facts in run.manifest.datasets.items())
     yield from ("", "</details>", "")
 
 
@@ -57,7 +65,8 @@ def _table(part: Part, level: float) -> list[str]:
     for kind, measurement in _chosen(part):
         estimate = measurement.estimate
         interval = f"[{estimate.low:.3f}, {estimate.high:.3f}]"
-        cells = (_label(measurement.metric), KINDS.get(kind, kind or "all"), f"{estimate.value:.3f}", interval)
+        named = escaped(_label(measurement.metric)), escaped(KINDS.get(kind, kind or "all"))
+        cells = (*named, f"{estimate.value:.3f}", interval)
         rows.append(f"| {' | '.join(cells)} | {estimate.n:,} | {measurement.better} |")
     return rows
 
@@ -67,7 +76,8 @@ def _label(metric: str) -> str:
 
 
 def _dataset(facts: Mapping[str, Any]) -> str:
-    return f"{facts['examples']:,} sentences, licence {facts.get('licence') or 'not stated'}, sha256 {facts['sha256']}"
+    licence = escaped(facts.get("licence") or "not stated")
+    return f"{facts['examples']:,} sentences, licence {licence}, sha256 {escaped(facts['sha256'])}"
 
 
 def _model_index(run: Run) -> Iterator[str]:

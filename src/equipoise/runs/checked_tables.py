@@ -15,6 +15,9 @@ from .tables import SUMMARIES
 MOST_VALUES, MOST_BYTES = 10**9, 2**34
 """What a table may unpack to: a small file can hold a billion equal values."""
 
+MOST_COLUMNS = 10_000
+"""Columns of a table at most: each group that a table has is one, and each is measured."""
+
 TEXTS = {
     "examples.parquet": ("dataset", "id", "text", "groups", "set_id", "cluster_id", "slots"),
     "outcomes.parquet": (
@@ -24,8 +27,8 @@ TEXTS = {
 }
 NUMBERS = {
     "outcomes.parquet": ("gold", "stereotype_index", "predicted", "correct", "perplexity", "candidate_mass"),
-    "examples.parquet": ("gold", "stereotype"),
 }
+INTEGERS = {"examples.parquet": ("gold", "stereotype")}
 FLAGS = {"outcomes.parquet": ("answerable",), "examples.parquet": ("answerable",)}
 LISTS = {"outcomes.parquet": ("probs", "logprobs")}
 DERIVED = {
@@ -76,7 +79,7 @@ def checked_table(name: str, table: Any, columns: Sequence[str] = ()) -> Any:
     if name in ("examples.parquet", "outcomes.parquet") and not table.num_rows:
         raise ValueError("it has no rows")
     needed = (
-        *((TEXTS, _is_text), (NUMBERS, is_number), (FLAGS, kinds.is_boolean)),
+        *((TEXTS, _is_text), (NUMBERS, is_number), (INTEGERS, kinds.is_integer), (FLAGS, kinds.is_boolean)),
         *((LISTS, is_numbers), (TEXT_LISTS, is_texts)),
     )
     checked = set()
@@ -88,7 +91,7 @@ def checked_table(name: str, table: Any, columns: Sequence[str] = ()) -> Any:
                 raise ValueError(f"it has no column {column}")
             if not fits(table.schema.field(column).type):
                 raise ValueError(f"its column {column} has values of another kind")
-            if named is not NUMBERS and table.column(column).null_count:
+            if named not in (NUMBERS, INTEGERS) and table.column(column).null_count:
                 raise ValueError(f"its column {column} has gaps")
             checked.add(column)
     for field in table.schema:
@@ -185,6 +188,8 @@ def read_parquet(content: bytes, columns: Sequence[str] = ()) -> Any:
     import pyarrow.types as kinds
 
     facts = pq.read_metadata(pa.BufferReader(content))
+    if facts.num_columns > MOST_COLUMNS:
+        raise ValueError(f"it has more than {MOST_COLUMNS:,} columns")
     parts = [facts.row_group(i).column(j) for i in range(facts.num_row_groups) for j in range(facts.num_columns)]
     if sum(part.num_values for part in parts) > MOST_VALUES:
         raise ValueError(f"it has more than {MOST_VALUES:,} values")

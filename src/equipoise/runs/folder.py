@@ -33,7 +33,7 @@ from ..files import (
 )
 from ..progress import Progress
 from ..records import EquipoiseError, OtherRunError, Outcomes, RunError, RunManifest
-from .checked_tables import checked_table, frame_of, read_parquet
+from .checked_tables import checked_table, frame_of, parquet_columns, read_parquet
 from .csv_files import read_csv, to_csv
 from .manifest import NAME, read_manifest, rebuild_advice, strange, unfinished, write_manifest
 from .measurements import read_measurements
@@ -227,6 +227,13 @@ class RunFolder:
         """Return the content of a Parquet file of the run, or these columns of it, as an arrow table."""
         with self._reading(name):
             return checked_table(name, read_parquet(content, columns), columns)
+
+    def columns(self, name: str, manifest: RunManifest) -> list[str]:
+        """Return the names of the columns of a Parquet file of the run."""
+        try:
+            return parquet_columns(self.content(name, manifest))
+        except UNREADABLE as error:
+            raise RunError(self._damaged(name, _reason(error))) from None
 
     def content(self, name: str, manifest: RunManifest | None = None) -> bytes:
         """Return a file that the manifest names, read once; one with other content is refused."""

@@ -132,11 +132,18 @@ def read_measurements(file: IO[bytes]) -> pd.DataFrame:
         or not numbers["level"].between(0, 1).all()
     ):
         raise ValueError("a value is not a number")
+    chances, ends = numbers[["p", "p_corrected"]], numbers[["low", "high"]].dropna()
+    counts = frame["n"].astype(int)
+    if (counts < 0).any() or ((chances < 0) | (chances > 1)).any(axis=None) or (ends["low"] > ends["high"]).any():
+        raise ValueError("it has a number that no measurement can have")
+    # Equal rows contradict nothing: earlier versions wrote those of `--by type` more than once.
+    if frame.drop_duplicates().duplicated(["metric", "model", "dataset", "task", "group"]).any():
+        raise ValueError("two rows say different things of one group")
     for group in frame["group"].drop_duplicates():
         parse_group(original(group))
     names = ("metric", "model", "dataset", "task", "group", "method")
     texts = {name: frame[name].map(original) for name in names if frame[name].str.startswith("'").any()}
-    return frame.assign(**texts, **numbers, n=frame["n"].astype(int))
+    return frame.assign(**texts, **numbers, n=counts)
 
 
 def interval(row: Any) -> str:

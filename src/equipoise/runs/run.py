@@ -17,7 +17,7 @@ from ..catalog import find
 from ..datasets.gendered import CONTROL_NAME
 from ..records import ABSENT, Booleans, Context, Floats, Integers, Outcomes, RunError, RunKey, RunManifest, parse_group
 from ..scoring.text_store import read_texts
-from .checked_tables import group_names, parquet_columns
+from .checked_tables import group_names
 from .folder import RunFolder
 from .held import Held
 from .manifest import name_in_suite, now, unfinished
@@ -159,7 +159,7 @@ class Run:
         if (name, ()) in self._arrow or name in self._held.tables:
             return list(self.table(name).column_names)
         if name not in self._names:
-            self._names[name] = parquet_columns(self.folder.content(name, self.manifest))
+            self._names[name] = self.folder.columns(name, self.manifest)
         return self._names[name]
 
     def let_go(self, *names: str) -> None:

@@ -58,6 +58,33 @@ def test_what_is_no_record_is_refused(record: dict[str, Any], reason: str) -> No
     assert str(error.value) == reason
 
 
+CHANGES: list[tuple[str, Any]] = [
+    *((name, 3) for name in ("dataset", "licence", "task", "options", "variant", "example")),
+    *(("options", {"seeds": value}) for value in (3, None)),
+    *((f"example.{name}", 3) for name in ("id", "text", "set_id", "cluster_id", "groups", "slots", "answerable")),
+    *((f"example.{name}", "0") for name in ("gold", "stereotype", "good", "pair")),
+    *((f"example.{name}", [3, 4]) for name in ("candidates", "groups")),
+    *((f"example.{name}", {"x": 3}) for name in ("groups", "slots", "pair")),
+    ("example.candidates", "ab"),
+    ("example.gold", True),
+]
+"""Fields of what `equipoise export` wrote -> values of another kind."""
+
+
+@pytest.mark.parametrize(("name", "value"), CHANGES)
+def test_a_record_that_was_changed_is_refused(name: str, value: Any) -> None:
+    record = documents()[0].record()
+    inside = json.loads(record["equipoise"])
+    (inside["example"] if name.startswith("example.") else inside)[name.removeprefix("example.")] = value
+    for changed in ({**record, "equipoise": json.dumps(inside)}, {**record, "context": 3}, {**record, "context": None}):
+        with pytest.raises(DatasetError) as error:
+            parse_record(changed, "here")
+        assert str(error.value) == "here: what `equipoise export` wrote was changed, so it is not believed"
+    for missing in ("context", "continuations"):
+        with pytest.raises(DatasetError, match=r"^here: what `equipoise export` wrote was changed"):
+            parse_record({key: value for key, value in record.items() if key != missing}, "here")
+
+
 def test_what_other_tools_cannot_ask_is_refused() -> None:
     with pytest.raises(
         EquipoiseError,

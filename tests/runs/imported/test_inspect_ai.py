@@ -13,7 +13,7 @@ import pytest
 from equipoise.datasets import open_dataset
 from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError
-from equipoise.runs.imported import read_results
+from equipoise.runs.imported import inspect_ai, read_results
 from equipoise.runs.imported.documents import documents_of
 from equipoise.runs.imported.inspect_ai import ZSTANDARD, _support_zstandard
 from equipoise.tasks import TaskOptions, open_task
@@ -104,6 +104,55 @@ def test_a_log_that_cannot_be_used_is_named(
     with pytest.raises(DatasetError) as error:
         read_results(file, format="inspect")
     assert str(error.value) == f"{file}: {reason}"
+
+
+ODD: list[dict[str, Any]] = [
+    {"samples": "x"},
+    {"samples": 3},
+    {"samples": [[]]},
+    {"samples": [{"metadata": 3}]},
+    {"samples": [{**sample(0), "scores": 3}]},
+    {"samples": [sample(0, {"equipoise": {"metadata": {"logprobs": 3}}})]},
+    {"samples": [sample(0, {"equipoise": {"metadata": {"logprobs": ["x"]}}})]},
+    {"samples": [sample(0, {"equipoise": {"metadata": {"logprobs": [-1, -2], "flags": 3}}})]},
+    {"eval": 3},
+    {"eval": {"model_args": 3}},
+]
+
+
+@pytest.mark.parametrize("content", ODD)
+def test_a_log_of_values_of_other_kinds_is_named(tmp_path: Path, content: dict[str, Any]) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps({**HEADER, **content}))
+    with pytest.raises(DatasetError) as error:
+        read_results(file, format="inspect")
+    assert "\n" not in str(error.value) and str(error.value).startswith(f"{file}: ")
+
+
+def test_a_damaged_archive_is_named_and_one_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = packed(tmp_path / "a.eval", *map(sample, range(4)))
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"-2.5", b"-2.4", 1))
+    with pytest.raises(DatasetError) as error:
+        read_results(file, format="inspect")
+    assert str(error.value) == f"{file}: is not a log of inspect"
+    file.write_bytes(content)
+    monkeypatch.setattr(inspect_ai, "MOST_BYTES", 2**10)
+    with pytest.raises(DatasetError) as error:
+        read_results(file, format="inspect")
+    assert str(error.value) == f"{file}: has a part of more than 0 MiB"
+
+
+def test_a_log_that_may_not_be_read_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(file: Path, **_: Any) -> str:
+        raise PermissionError(13, "Permission denied", str(file))
+
+    file = plain(tmp_path / "a.json", sample(0))
+    monkeypatch.setattr(Path, "read_text", refused)
+    with pytest.raises(PermissionError):
+        read_results(file, format="inspect")
 
 
 @pytest.mark.parametrize("content", [b"{", b"[1]", b"\xff", "zip without a header"])

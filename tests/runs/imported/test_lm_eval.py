@@ -49,6 +49,9 @@ def test_a_file_or_a_folder_of_samples_is_read(tmp_path: Path) -> None:
         ({"model_args": None}, "folder"),
         ({}, "folder"),
         (None, "folder"),
+        ("x", "folder"),
+        ([], "folder"),
+        ({"model_args": {"pretrained": 3}}, "3"),
     ],
 )
 def test_the_model_is_named_by_the_results_beside_the_samples(tmp_path: Path, config: Any, name: str) -> None:
@@ -71,6 +74,7 @@ def test_a_local_model_is_named_by_its_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
+        (["[" * 9999], "samples_a.jsonl:1: is not a sample of lm-evaluation-harness"),
         (["{"], "samples_a.jsonl:1: is not a sample of lm-evaluation-harness"),
         ([sample(0), "3"], "samples_a.jsonl:2: is not a sample of lm-evaluation-harness"),
         ([{"doc": {}}], "samples_a.jsonl:1: is not a sample of lm-evaluation-harness"),
@@ -80,6 +84,7 @@ def test_a_local_model_is_named_by_its_folder(tmp_path: Path) -> None:
         ),
         ([sample(0, [[["x", True]]])], "samples_a.jsonl:1: has no log-probability for each continuation"),
         ([sample(0), sample(1, [[]])], "samples_a.jsonl:2: has no log-probability for each continuation"),
+        ([sample(0, [{"x": 1}, {}])], "samples_a.jsonl:1: has no log-probability for each continuation"),
         ([sample(0, 3)], "samples_a.jsonl:1: has no log-probability for each continuation"),
     ],
 )
@@ -99,3 +104,14 @@ def test_a_folder_without_samples_or_of_several_models_is_refused(tmp_path: Path
     with pytest.raises(DatasetError) as error:
         read_results(tmp_path, format="lm-eval")
     assert str(error.value) == f"{tmp_path}: holds logs of several models (a, b); import one at a time"
+
+
+def test_a_byte_that_is_no_text_is_named_by_its_line_and_results_that_are_damaged_name_no_model(tmp_path: Path) -> None:
+    file = write(tmp_path / "folder" / "samples_a.jsonl", *(sample(n) for n in range(4)))
+    (file.parent / "results_1.json").write_bytes(b"[\xff")
+    assert read_results(file, format="lm-eval")[0].model == "folder"
+    first, second, *rest = file.read_bytes().split(b"\n")
+    file.write_bytes(b"\n".join([first, second.replace(b"nurse", b"n\xe1rse", 1) + b"\xe1", *rest]))
+    with pytest.raises(DatasetError) as error:
+        read_results(file, format="lm-eval")
+    assert str(error.value) == f"{file}:2: is not a sample of lm-evaluation-harness"

@@ -76,14 +76,44 @@ def parse_record(record: Mapping[str, Any], where: str) -> Document:
         raise DatasetError(f"{where}: was not made by `equipoise export`: its field {FIELD!r} is missing") from None
     if version != VERSION:
         raise DatasetError(f"{where}: has version {version} of the format, this Equipoise reads version {VERSION}")
-    example = dict(inside["example"])
+    try:
+        return _document(record, inside)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise DatasetError(f"{where}: what `equipoise export` wrote was changed, so it is not believed") from None
+
+
+def _document(record: Mapping[str, Any], inside: Mapping[str, Any]) -> Document:
+    """Return the document of a record whose fields hold what was written there, nothing of another kind."""
+    example = {item.name: inside["example"][item.name] for item in fields(Example)}
     pair = example["pair"]
-    example["pair"] = SentencePair(pair["before"], tuple(pair["rests"]), tuple(pair["sides"])) if pair else None
-    example["candidates"] = tuple(example["candidates"])
+    if pair is not None:
+        example["pair"] = SentencePair(_text(pair["before"]), _texts(pair["rests"]), _texts(pair["sides"]))
+    example["candidates"] = _texts(example["candidates"])
+    for name in ("id", "text", "set_id", "cluster_id"):
+        _text(example[name])
+    for name in ("groups", "slots"):
+        _texts([*example[name].keys(), *example[name].values()])
+    indices = (example[name] for name in ("gold", "stereotype", "good"))
+    if type(example["answerable"]) is not bool or not all(index is None or type(index) is int for index in indices):
+        raise TypeError
     options = TaskOptions(**{**inside["options"], "seeds": tuple(inside["options"]["seeds"])})
-    continuations = tuple(record["continuations"])
-    prompt = Prompt(example["id"], inside["task"], inside["variant"], record["context"], continuations)
-    return Document(inside["dataset"], inside["licence"], inside["task"], options, Example(**example), prompt)
+    asked = _text(record["context"]), _texts(record["continuations"])
+    prompt = Prompt(example["id"], _text(inside["task"]), _text(inside["variant"]), *asked)
+    return Document(
+        _text(inside["dataset"]), _text(inside["licence"]), prompt.task, options, Example(**example), prompt
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise TypeError
+    return tuple(map(_text, values))
 
 
 def documents_of(dataset: Dataset, task: Task, options: TaskOptions) -> list[Document]:

@@ -26,30 +26,33 @@ def read_lm_eval(path: Path, model: str = "", dataset: str = "") -> list[Results
 
 
 def _answers(file: Path) -> Iterator[tuple[Any, list[float]]]:
-    with file.open(encoding="utf-8") as lines:
+    with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             where = f"{file}:{number}"
             try:
                 sample = json.loads(line)
                 record, responses = sample["doc"], sample["resps"]
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, LookupError, TypeError, RecursionError):
                 raise DatasetError(f"{where}: is not a sample of lm-evaluation-harness") from None
             document = parse_record(record, where)
             try:
                 # One request for a continuation, each with one (log-probability, is greedy).
                 yield document, [float(response[0][0]) for response in responses]
-            except (ValueError, IndexError, TypeError):
+            except (ValueError, LookupError, TypeError):
                 raise DatasetError(f"{where}: has no log-probability for each continuation") from None
 
 
 def _model_name(file: Path) -> str:
     """Return the model's name from the results file beside the samples, or else from the folder's name."""
     for results in sorted(file.parent.glob("results_*.json")):
-        config = json.loads(results.read_text(encoding="utf-8")).get("config", {})
-        arguments = config.get("model_args") or ""
+        try:
+            arguments = json.loads(results.read_text(encoding="utf-8"))["config"]["model_args"] or ""
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            continue  # it says nothing of the model
         named = arguments.get("pretrained") if isinstance(arguments, dict) else None
         if isinstance(arguments, str) and (match := re.search(r"pretrained=([^,]+)", arguments)):
             named = match[1]
         if named:
-            return Path(named).name if Path(named).exists() else str(named)
+            named = str(named)
+            return Path(named).name if Path(named).exists() else named
     return file.parent.name
