@@ -48,7 +48,7 @@ TOPICS = (lambda run: section("a", CHART, Chart("c", [])), lambda run: None, lam
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(report, "page_topics", lambda: [*TOPICS, *report.WITH_TEXTS])
+    monkeypatch.setattr(report, "page_topics", lambda *_: [*TOPICS, *report.WITH_TEXTS])
     monkeypatch.setattr(report, "WITH_TEXTS", (lambda run: section("texts"),))
     monkeypatch.setattr(report, "IN_TERMINAL", TOPICS[2:])
     monkeypatch.setattr(report, "COMPARED", (*TOPICS, *TOPICS))
@@ -186,15 +186,6 @@ def test_datasets_and_training(run: Any, told: list[Any], tmp_path: Path, monkey
         ("page", ("Tuning m", "tuning for balance", "facts"), "sections"),
     ]
     assert (tmp_path / "curves.svg").read_text() == "page.charts.svg" and page.read_text() == "page.html.page"
-
-
-def test_topics_of_other_packages_come_before_what_is_said_of_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "names", lambda table, *, kind: [f"{kind} b", f"{kind} a"])
-    monkeypatch.setattr(report, "find", lambda name, table, *, kind: name)
-    topics = report.page_topics()
-    place = topics.index(report.background.data)
-    assert topics[place - 2 : place] == ["topic b", "topic a"]  # type: ignore[comparison-overlap]
-    assert [topic for topic in topics if not isinstance(topic, str)] == list(report.TOPICS)
 
 
 def test_where_a_site_may_be_written(tmp_path: Path) -> None:
