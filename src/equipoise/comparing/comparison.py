@@ -14,11 +14,10 @@ from ..catalog import find
 from ..datasets.conditions import conditions
 from ..measuring.comparing import Compared, comparison_leeways, contests, widened_difference
 from ..measuring.estimators import is_usable
-from ..measuring.items import suffix
 from ..measuring.leeway.widening import Leeway
 from ..measuring.measure import Plan
 from ..metrics import METRICS, Metric
-from ..metrics.naming import estimator_of, metric_named
+from ..metrics.naming import estimator_of, metric_named, suffix
 from ..options import check_fields, checked
 from ..progress import Progress, shown
 from ..records import ABSENT, Booleans, EquipoiseError, Estimate, Integers, Measurement, Outcomes, parse_group
@@ -226,7 +225,7 @@ def _plan(runs: Sequence[Run], matches: Sequence[Match], choices: Choices) -> tu
             raise EquipoiseError(f"the runs lack what the estimator {estimator.name} needs, so it cannot be compared")
     plain = [metric_named(name) for name, estimator in named.items() if estimator is None]
     tested = {name for name, estimator in named.items() if estimator}
-    tested |= {row.name + (suffix(estimator) if row.estimated else "") for row in plain for estimator in shared}
+    tested |= {row.name + (suffix(estimator.name) if row.estimated else "") for row in plain for estimator in shared}
     return Plan(choices.rows(), [*shared, *further], by=()), tested
 
 

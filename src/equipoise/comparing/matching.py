@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..catalog import find, names
 from ..datasets.gendered import CONTROL_NAME
 from ..datasets.neutral import family, row_name
 from ..measuring.items import Items
@@ -369,7 +370,8 @@ def joined_clusters(columns: Sequence[Strings]) -> list[str]:
 def shared_estimators(runs: Sequence[Run]) -> list[Estimator]:
     """Return the estimators to compare by: perplexity, or, where not all runs have it, what else they all have."""
     settings = [run.manifest.settings.get("estimators", [PERPLEXITY.name]) for run in runs]
-    shared = [name for name in settings[0] if all(name in names for names in settings)]
-    rows = [ESTIMATORS[name] for name in shared if name in ESTIMATORS]
+    shared = [name for name in settings[0] if all(name in chosen for chosen in settings)]
+    known = names(ESTIMATORS, kind="estimator")
+    rows: list[Estimator] = [find(name, ESTIMATORS, kind="estimator") for name in shared if name in known]
     plain = [row for row in rows if not row.over]
     return [PERPLEXITY] if PERPLEXITY in plain or not plain else plain
