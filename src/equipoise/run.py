@@ -107,9 +107,12 @@ def audit(
 
 
 @checked
-def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **choices: Any) -> Run:
-    """Return the run measured again from disk, without the model: other estimators, groups, level, added metrics."""
-    folder = Run(path).folder
+def remeasure(path: Run | str | Path, *, progress: Progress | bool | None = None, **choices: Any) -> Run:
+    """Return the run measured again from disk, without the model: other estimators, groups, level, added metrics.
+
+    `path` is its folder, or the run itself.
+    """
+    folder = (path if isinstance(path, Run) else Run(path)).folder
     with folder.held():
         examples = {EXAMPLES: folder.content(EXAMPLES)} if EXAMPLES in folder.manifest().files else {}
         run = Run(folder, held=Held({}, {}, (), contents=examples))

@@ -77,7 +77,7 @@ class Tested:
     row: Measurement
     first: str
     second: str
-    contest: Contest | None = field(default=None, compare=False)
+    contest: Contest | None = field(default=None, compare=False, repr=False)
 
     @property
     def difference(self) -> Estimate:
@@ -166,6 +166,10 @@ class Comparison:
     def names(self) -> list[str]:
         """The runs' names, each once."""
         return [run.name for run in self.runs]
+
+    def __repr__(self) -> str:
+        detected = sum(test.detected for test in self.tests)
+        return f"<Comparison of {', '.join(self.names)}: {detected} of {len(self.tests)} differences are detected>"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: a sentence for each pair of runs, and the tested differences."""

@@ -177,19 +177,21 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
                 continue
             missing = next(run for run in runs if run not in [part.run for part in having])
             raise EquipoiseError(
-                f"{missing.path} has no {dataset} · {task}, which another run has; --intersect compares what all have"
+                f"{missing.path} has no {dataset} · {task}, which another run has; intersect compares what all have",
+                "intersect",
             )
         shared = _shared(having)
         differ = any(len(places) != shared.common.sum() for places in shared.places)
         if differ and (asked := _other_pronouns([part.run for part in having])):
             raise EquipoiseError(
                 f"the runs were asked with different pronouns ({asked}), so no counterfactual set is the same and"
-                " nothing can be compared; audit them with the same --pronouns"
+                " nothing can be compared; audit them again with the same ones"
             )
         if differ and not intersect:
             raise EquipoiseError(
                 f"the runs were asked different items of {dataset} · {task} ({shared.common.sum():,} of up to"
-                f" {shared.most:,} are the same sentences with the same options); --intersect compares those alone"
+                f" {shared.most:,} are the same sentences with the same options); intersect compares those alone",
+                "intersect",
             )
         try:
             wanted = _chosen(having[0], where) if where else shared.common
