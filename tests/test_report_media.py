@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from equipoise import report
+from equipoise.media.page.html import LEFT_OUT
 from equipoise.records import EquipoiseError
 from equipoise.records.showing import Chart, Section, Table
 from equipoise.report import SiteOptions, check_place
@@ -74,7 +75,7 @@ def test_pages_of_runs_and_comparisons(run: Any, told: list[Any], monkeypatch: p
         made = [one() for one in shown]
         assert made[1] is None and names([*made[:1], *made[2:]]) == ["a", "b", *(["texts"] if sentences else [])]
         assert [pack() for pack in rest.pop("cases")] == [f"cases {sentences}"]
-        assert rest == {"scripts": report.RUN_SCRIPTS, "shared": None, "left_out": report.LEFT_OUT}
+        assert rest == {"scripts": report.RUN_SCRIPTS, "shared": None, "left_out": LEFT_OUT}
     run.many = True
     report.run_page(run)
     assert told.pop()[3]["shared"]() == "summary of model", "which the sections of a large page share"

@@ -118,14 +118,6 @@ WITH_TEXTS: tuple[Topic, ...] = (questions.open_answers,)
 RUN_SCRIPTS = ("page.js", "packing.js", "case_list.js", "cases.js")
 """The scripts of a run's page."""
 
-LEFT_OUT = (
-    "On paper this report keeps to few pages. Left out: all but four cases, what is folded on the page (further"
-    " metrics, data tables, settings), the worst cases of further datasets and tasks, and all but the first charts of a"
-    " kind and the first five of the sets that carry the result. All of it is in report.html of the run, opened in a"
-    " browser; every number is in measurements.csv."
-)
-"""What a print leaves out; `@media print` in page.css does it."""
-
 
 def page_topics(of_others: Callable[[str, Run], Section | None] = plugged.section) -> list[Topic]:
     """Return the topics of a run's page; those of other packages (entry point `equipoise.topics`) follow our own."""
@@ -153,7 +145,7 @@ def tables(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> 
 
 def run_page(run: Run, *, sentences: bool = True) -> str:
     """Return the page of a run; without `sentences` no text of the dataset is in it."""
-    from .media.page.html import Head, page
+    from .media.page.html import LEFT_OUT, Head, page
 
     topics = [partial(topic, run) for topic in page_topics(plugged.on_page) if sentences or topic not in WITH_TEXTS]
     head = Head(run.name, "Audit of", background.facts(run))
