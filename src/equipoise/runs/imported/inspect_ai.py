@@ -24,8 +24,10 @@ def read_inspect(path: Path, model: str = "", dataset: str = "") -> list[Results
     answers, flags, names = [], [], set()
     for file in files:
         header, samples = _read(file)
-        if header.get("status") != "success":
-            raise DatasetError(f"{file}: the evaluation ended with status {header.get('status')!r}; run it to its end")
+        if "status" not in header:
+            raise DatasetError(f"{file}: is not a log of inspect")
+        if header["status"] != "success":
+            raise DatasetError(f"{file}: the evaluation ended with status {header['status']!r}; run it to its end")
         names.add(model or _model_name(header))
         for sample in samples:
             where = f"{file}: sample {sample.get('id')!r}"
