@@ -35,6 +35,7 @@ def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "aardvark = equipoise_tenth:LEAST\n"
         "certainty_least = equipoise_tenth:LEAST\n"
         "broken = equipoise_no_such_module:LEAST\n"
+        "function = equipoise_tenth:least\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
 
@@ -95,6 +96,7 @@ def test_names_list_the_table_first_then_plugins_by_name_none_twice() -> None:
         "aardvark",
         "broken",
         "certainty_least",
+        "function",
         "least_certainty",
     ]
 
@@ -115,6 +117,13 @@ def test_a_misspelt_plugin_is_put_right() -> None:
 def test_a_package_that_fails_is_one_sentence() -> None:
     with pytest.raises(EquipoiseError, match=r"the plug-in equipoise_no_such_module:LEAST for metric 'broken' fails: "):
         find("broken", METRICS, kind="metric")
+
+
+@pytest.mark.usefixtures("installed_plugin")
+def test_a_function_in_place_of_its_row_is_refused() -> None:
+    sentence = r"equipoise_tenth:least for metric 'function' is a function, not a row of the class Metric$"
+    with pytest.raises(EquipoiseError, match=sentence):
+        find("function", METRICS, kind="metric")
 
 
 def test_the_summary_is_the_first_line_of_what_an_entry_says_of_itself() -> None:

@@ -201,7 +201,8 @@ def test_a_site_takes_the_page_of_a_run_unless_sentences_are_left_out(board_runs
 
 def test_topics_of_other_packages_come_before_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert report.page_topics() == list(report.TOPICS)
-    (tmp_path / "equipoise_topics.py").write_text("def first(run):\n    pass\n\n\ndef second(run):\n    pass\n")
+    code = "from equipoise.records.showing import Section\ndef first(run):\n    return Section('First')\n"
+    (tmp_path / "equipoise_topics.py").write_text(f"{code}def second(run):\n    return Section('Second')\n")
     info = tmp_path / "equipoise_topics-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: equipoise-topics\nVersion: 1.0\n")
@@ -211,5 +212,5 @@ def test_topics_of_other_packages_come_before_the_data(tmp_path: Path, monkeypat
     monkeypatch.syspath_prepend(str(tmp_path))
     topics = report.page_topics()
     place = report.TOPICS.index(report.background.data)
-    assert [topic.__name__ for topic in topics[place : place + 2]] == ["first", "second"]
+    assert [topic(None).title for topic in topics[place : place + 2]] == ["First", "Second"]
     assert [*topics[:place], *topics[place + 2 :]] == list(report.TOPICS)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from equipoise import report
+from equipoise.media.page.html import LEFT_OUT
 from equipoise.records import EquipoiseError
 from equipoise.records.showing import Chart, Section, Table
 from equipoise.report import SiteOptions, check_place
@@ -48,7 +49,7 @@ TOPICS = (lambda run: section("a", CHART, Chart("c", [])), lambda run: None, lam
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(report, "page_topics", lambda: [*TOPICS, *report.WITH_TEXTS])
+    monkeypatch.setattr(report, "page_topics", lambda *_: [*TOPICS, *report.WITH_TEXTS])
     monkeypatch.setattr(report, "WITH_TEXTS", (lambda run: section("texts"),))
     monkeypatch.setattr(report, "IN_TERMINAL", TOPICS[2:])
     monkeypatch.setattr(report, "COMPARED", (*TOPICS, *TOPICS))
@@ -74,7 +75,7 @@ def test_pages_of_runs_and_comparisons(run: Any, told: list[Any], monkeypatch: p
         made = [one() for one in shown]
         assert made[1] is None and names([*made[:1], *made[2:]]) == ["a", "b", *(["texts"] if sentences else [])]
         assert [pack() for pack in rest.pop("cases")] == [f"cases {sentences}"]
-        assert rest == {"scripts": report.RUN_SCRIPTS, "shared": None, "left_out": report.LEFT_OUT}
+        assert rest == {"scripts": report.RUN_SCRIPTS, "shared": None, "left_out": LEFT_OUT}
     run.many = True
     report.run_page(run)
     assert told.pop()[3]["shared"]() == "summary of model", "which the sections of a large page share"
@@ -186,15 +187,6 @@ def test_datasets_and_training(run: Any, told: list[Any], tmp_path: Path, monkey
         ("page", ("Tuning m", "tuning for balance", "facts"), "sections"),
     ]
     assert (tmp_path / "curves.svg").read_text() == "page.charts.svg" and page.read_text() == "page.html.page"
-
-
-def test_topics_of_other_packages_come_before_what_is_said_of_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "names", lambda table, *, kind: [f"{kind} b", f"{kind} a"])
-    monkeypatch.setattr(report, "find", lambda name, table, *, kind: name)
-    topics = report.page_topics()
-    place = topics.index(report.background.data)
-    assert topics[place - 2 : place] == ["topic b", "topic a"]  # type: ignore[comparison-overlap]
-    assert [topic for topic in topics if not isinstance(topic, str)] == list(report.TOPICS)
 
 
 def test_where_a_site_may_be_written(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_measuring_anew_twice_repeats_no_note(tmp_path: Path) -> None:
 def test_measuring_one_metric_adds_it_and_keeps_the_rest(tmp_path: Path) -> None:
     before = audit("planted:noise=1", out=tmp_path, limit=24, resamples=30, metrics=["accuracy", "ucerf"])
     kept = before.measurements
-    added = remeasure(tmp_path, metrics=["flip_rate", "ucerf"]).measurements
+    added = remeasure(load(tmp_path), metrics=["flip_rate", "ucerf"]).measurements
     assert set(added["metric"]) == {"accuracy", "ucerf", "flip_rate"}
     pd.testing.assert_frame_equal(added[added["metric"] != "flip_rate"].reset_index(drop=True), kept)
     replaced = remeasure(tmp_path, metrics=["ucerf"], level=0.5).measurements

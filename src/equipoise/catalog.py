@@ -25,6 +25,12 @@ def find(name: str, table: Mapping[str, Item], *, kind: str) -> Item:
         except Exception as error:  # anybody's code
             reason = f"{type(error).__name__}: {error}"
             raise EquipoiseError(f"the plug-in {plugins[name].value} for {kind} {name!r} fails: {reason}") from error
+        row = next(iter(table.values()), item)
+        if not callable(row) and not isinstance(item, type(row)):  # the function of a metric in place of its row
+            raise EquipoiseError(
+                f"the plug-in {plugins[name].value} for {kind} {name!r} is a {type(item).__name__}, not a row of the"
+                f" class {type(row).__name__}"
+            )
         return item
     known = sorted({*table, *plugins})
     meant = "".join(f"did you mean {close!r}?" for close in difflib.get_close_matches(name, known, n=1))

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .catalog import find, names
 from .comparing.comparison import Comparison
 from .comparing.datasets import Moved
 from .comparing.matching import named_apart
@@ -35,6 +34,7 @@ from .topics import (
     influence,
     numbers,
     occupations,
+    plugged,
     power,
     questions,
     scale,
@@ -118,19 +118,11 @@ WITH_TEXTS: tuple[Topic, ...] = (questions.open_answers,)
 RUN_SCRIPTS = ("page.js", "packing.js", "case_list.js", "cases.js")
 """The scripts of a run's page."""
 
-LEFT_OUT = (
-    "On paper this report keeps to few pages. Left out: all but four cases, what is folded on the page (further"
-    " metrics, data tables, settings), the worst cases of further datasets and tasks, and all but the first charts of a"
-    " kind and the first five of the sets that carry the result. All of it is in report.html of the run, opened in a"
-    " browser; every number is in measurements.csv."
-)
-"""What a print leaves out; `@media print` in page.css does it."""
 
-
-def page_topics() -> list[Topic]:
+def page_topics(of_others: Callable[[str, Run], Section | None] = plugged.section) -> list[Topic]:
     """Return the topics of a run's page; those of other packages (entry point `equipoise.topics`) follow our own."""
-    plugged: list[Topic] = [find(name, {}, kind="topic") for name in names({}, kind="topic")]
-    return [topic for listed in TOPICS for topic in ([*plugged, listed] if listed is background.data else [listed])]
+    others: list[Topic] = [partial(of_others, name) for name in plugged.listed()]
+    return [topic for listed in TOPICS for topic in ([*others, listed] if listed is background.data else [listed])]
 
 
 def sections(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> Iterator[Section]:
@@ -153,9 +145,9 @@ def tables(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> 
 
 def run_page(run: Run, *, sentences: bool = True) -> str:
     """Return the page of a run; without `sentences` no text of the dataset is in it."""
-    from .media.page.html import Head, page
+    from .media.page.html import LEFT_OUT, Head, page
 
-    topics = [partial(topic, run) for topic in page_topics() if sentences or topic not in WITH_TEXTS]
+    topics = [partial(topic, run) for topic in page_topics(plugged.on_page) if sentences or topic not in WITH_TEXTS]
     head = Head(run.name, "Audit of", background.facts(run))
     shared = partial(summary, run) if are_many(run) and not fill_memory(run) else None
     shown, cases = sparing(run, topics), sparing(run, packers(run, sentences=sentences))

@@ -108,9 +108,9 @@ def audit(
 
 
 @checked
-def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **choices: Any) -> Run:
-    """Return the run measured again from disk, without the model: other estimators, groups, level, added metrics."""
-    folder = Run(path).folder
+def remeasure(path: Run | str | Path, *, progress: Progress | bool | None = None, **choices: Any) -> Run:
+    """Return a run (or the run in a folder) measured again, without the model: other estimators, groups, metrics."""
+    folder = (path if isinstance(path, Run) else Run(path)).folder
     with folder.held():
         examples = {EXAMPLES: folder.content(EXAMPLES)} if EXAMPLES in folder.manifest().files else {}
         run = Run(folder, held=Held({}, {}, (), contents=examples))

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from noted import said
 
 from equipoise import runs
@@ -35,6 +36,19 @@ def test_everything_that_can_be_named_is_listed() -> None:
     assert engines[0].split() == ["engine", "what", "it", "is"] and tasks[0].split() == ["task", "what", "it", "asks"]
     assert [line.split()[0] for line in tasks[1:]] == list(names(TASKS, kind="task"))
     assert all(summary(line.split()[0], TASKS, kind="task").split()[-1] in line for line in tasks[1:])
+
+
+def test_a_metric_that_cannot_be_loaded_is_listed_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "equipoise_lost-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: equipoise-lost\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[equipoise.metrics]\nlost = equipoise_no_such_module:LOST\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    listed = said("list", "metrics")[0]
+    assert "ucerf" in listed and "No module named 'equipoise_no_such_module'" in " ".join(listed.split())
+    assert [line.split()[0] for line in listed.splitlines()[-4:] if line[0] != " "][-1] == "lost"
 
 
 def test_the_schema_is_printed_as_it_is() -> None:

@@ -58,6 +58,13 @@ def differences_in(metric: str, *runs: Path) -> dict[str, Any]:
     return {test.kind: test for test in comparison.tests}
 
 
+def test_a_comparison_and_its_differences_are_shown_in_a_line(compared: Comparison) -> None:
+    detected = sum(test.detected for test in compared.tests)
+    names = ", ".join(compared.names)
+    assert repr(compared) == f"<Comparison of {names}: {detected} of {len(compared.tests)} differences are detected>"
+    assert detected and "array" not in repr(compared.tests[0])
+
+
 def test_calibration_is_compared(cloze_runs: tuple[Path, Path]) -> None:
     first, second = (Run(path).parts[0].measured.get("ece") for path in cloze_runs)
     differences = differences_in("ece", *cloze_runs)

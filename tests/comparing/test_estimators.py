@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import pytest
 from kept_texts import assert_kept
 from typer.testing import CliRunner
 
+from equipoise import compare, remeasure
 from equipoise.cli import app
 from equipoise.comparing import estimators as module
 from equipoise.comparing.estimators import estimator_studies, frames
@@ -162,3 +164,30 @@ def test_thirty_sets_are_enough_for_a_study(monkeypatch: pytest.MonkeyPatch, clu
     told: Any = module._studied([], matched, "type1", METRICS["ucerf"], ["chosen"], "plan")  # type: ignore[list-item,arg-type]
     names = {"margin, top-probability": "ucerf_margin", module.FLIPS: "flip_rate"}
     assert told == (None if clusters < 30 else (values, "plan", names))
+
+
+def test_an_estimator_of_another_package_is_studied_shown_and_compared(
+    planted_run: Path, mild_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "equipoise_gini.py").write_text(
+        "from equipoise.uncertainty import Estimator\n"
+        "def flat(probs):\n    return (1 - (probs**2).sum(axis=1)) * probs.shape[1] / (probs.shape[1] - 1)\n"
+        "GINI = Estimator('gini', flat, lambda probs: 1 - flat(probs))\n"
+    )
+    info = tmp_path / "equipoise_gini-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: equipoise-gini\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[equipoise.estimators]\ngini = equipoise_gini:GINI\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    runs = [tmp_path / "strong", tmp_path / "mild"]
+    for source, folder in zip((planted_run, mild_run), runs, strict=True):
+        shutil.copytree(source, folder)
+        remeasure(folder, estimators=["gini"], resamples=60)
+    studies = estimator_studies([Run(runs[0])], Resamples(resamples=60), estimators=["gini", "perplexity"])
+    (standing,) = [s for s in studies.parts[0].study.standings if s.estimator == "gini"]
+    (part,) = Run(runs[0]).parts
+    measured = part.measured.get(part.measured.own("ucerf"), type=studies.parts[0].kind)
+    assert measured is not None and measured.metric == "ucerf_gini"
+    assert standing.ucerf.value == pytest.approx(measured.value)
+    tested = {test.row.metric for test in compare(runs, resamples=60).tests}
+    assert "ucerf_gini" in tested and "ucerf" not in tested

@@ -73,7 +73,7 @@ def test_rows_that_share_a_cluster_in_either_run_are_resampled_together() -> Non
 
 def test_runs_on_other_sentences_are_refused_unless_intersected(make_run: Callable[..., Path], mild_run: Path) -> None:
     fewer = make_run("fewer", limit=40, by=[], strength=1.0, bias=1.2)
-    with pytest.raises(EquipoiseError, match=r"80 of up to 160 are the same sentences.*--intersect"):
+    with pytest.raises(EquipoiseError, match=r"80 of up to 160 are the same sentences.*intersect"):
         compare([fewer, mild_run])
     both = compare([fewer, mild_run], Choices(permutations=50, resamples=50, intersect=True))
     (matched,) = both.matches
@@ -149,7 +149,7 @@ def test_what_runs_do_not_share_is_refused_in_whole_sentences(
     runs = named_apart([Run(mild_run), Run(control.path)])
     with pytest.raises(EquipoiseError) as error:
         match(runs, intersect=False)
-    other = "which another run has; --intersect compares what all have"
+    other = "which another run has; intersect compares what all have"
     assert str(error.value) == f"{control.path} has no builtin · next-word, {other}"
     with pytest.raises(EquipoiseError) as error:
         match(runs, intersect=True)
@@ -160,13 +160,13 @@ def test_what_runs_do_not_share_is_refused_in_whole_sentences(
     asked = (
         "the runs were asked different items of builtin · next-word (10 of up to 160 are the same sentences with the"
     )
-    assert str(error.value) == f"{asked} same options); --intersect compares those alone"
+    assert str(error.value) == f"{asked} same options); intersect compares those alone"
     ze = equipoise.audit("planted:bias=1", pronouns=["he", "ze"], out=tmp_path / "ze", **QUICK)
     pronouns = "the runs were asked with different pronouns (he, she; he, ze), so no counterfactual set is the same and"
     for intersect in (True, False):
         with pytest.raises(EquipoiseError) as error:
             match([Run(mild_run), Run(ze.path)], intersect=intersect)
-        assert str(error.value) == f"{pronouns} nothing can be compared; audit them with the same --pronouns"
+        assert str(error.value) == f"{pronouns} nothing can be compared; audit them again with the same ones"
     with pytest.raises(EquipoiseError, match=r"^the same run is named twice; a comparison needs different ones$"):
         named_apart([Run(mild_run), Run(mild_run)])
 

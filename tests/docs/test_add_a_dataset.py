@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+import pandas as pd
 import pytest
 
 
@@ -21,6 +22,8 @@ def test_the_commands_of_the_page_work(clinic) -> None:
     ran = clinic.run("audit", "planted:strength=2", *audit[1:], "--out", "run", "--resamples", "20", "--no-html")
     assert ran.returncode == 0, ran.stderr
     assert "on clinic · next-word" in ran.stdout
+    asked = pd.read_parquet(clinic.folder / "run" / "examples.parquet")["text"]
+    assert len(asked) == 6 and asked.str.contains("because they had").sum() == 2
 
 
 def lists_row(output: str) -> str:

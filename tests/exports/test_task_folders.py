@@ -172,9 +172,7 @@ def test_a_log_of_another_task_is_one_sentence(tmp_path: Path, line: str, senten
     with pytest.raises(DatasetError, match=sentence):
         read_results(tmp_path, format="lm-eval")
     (tmp_path / "log.json").write_text(line)
-    with pytest.raises(
-        DatasetError, match=r"log\.json: (is not a log of inspect|the evaluation ended with status None)"
-    ):
+    with pytest.raises(DatasetError, match=r"log\.json: is not a log of inspect"):
         read_results(tmp_path, format="inspect")
 
 

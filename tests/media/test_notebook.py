@@ -111,9 +111,9 @@ def test_sections_are_shown_as_they_were_kept() -> None:
 def test_a_chart_is_found_by_its_topic_and_what_it_is_about() -> None:
     first, second = (Chart(kind, [], "of-runs", {"type": kind, "empty": ""}) for kind in ("a", "b"))
     plots = Plots(lambda: iter([first, second, Chart("", [], "scale")]))
-    assert dir(plots) == ["of_runs", "scale"]
+    assert dir(plots) == ["of_runs", "scale"] and repr(plots) == "<Plots of a run: of_runs, scale>"
     assert plots.find("of-runs", {}) is first and plots.find("of-runs", {"type": "b", "empty": ""}) is second
-    with pytest.raises(EquipoiseError, match=r"^there is nothing to draw for 'x'; this run has of-runs, scale$"):
+    with pytest.raises(EquipoiseError, match=r"^there is nothing to draw for 'x'; this run has of_runs, scale$"):
         plots.find("x", {})
     with pytest.raises(EquipoiseError, match=r"^no of-runs chart is about type=c, x=y; there is type=a; type=b$"):
         plots.find("of-runs", {"type": "c", "x": "y"})

@@ -10,7 +10,7 @@ from equipoise.metrics import Metric
 from equipoise.metrics.columns import ATTRIBUTE, AUGMENTATION
 from equipoise.metrics.groups import Norm, mean, total_size
 from equipoise.metrics.metric import mean_metric
-from equipoise.records import RunKey
+from equipoise.records import EquipoiseError, RunKey
 
 
 def over_sets(*inputs: str, **facts: object) -> Metric:
@@ -40,6 +40,13 @@ def test_the_n_of_a_metric_over_sets_is_the_number_of_sets_whatever_else_it_read
         measurements, _ = measure(measured_items(outcomes, plan), plan, RunKey("model", "data", "task"))
         assert {row.estimate.n for row in measurements} == {5}
     assert np.isnan(measured_items(outcomes, plan).columns(plan.estimators[0])["correct"]).all()
+
+
+@pytest.mark.parametrize(("field", "value"), [("better", "low"), ("unit", "set"), ("applies_to", "everything")])
+def test_a_row_with_a_word_that_a_field_does_not_know_is_refused(field: str, value: str) -> None:
+    facts = {"name": "new", "function": mean, "inputs": ("u",), "better": "higher", "label": "", "summary": ""}
+    with pytest.raises(EquipoiseError, match=f"^metric new: {field} is '{value}', not one of "):
+        Metric(**{**facts, field: value})  # type: ignore[arg-type]
 
 
 def test_what_follows_from_a_row() -> None:

@@ -7,7 +7,16 @@ from types import SimpleNamespace
 import pytest
 
 from equipoise.metrics import METRICS, naming
-from equipoise.metrics.naming import SUFFIXES, _splits, estimator_of, label_of, metric_named, metric_of
+from equipoise.metrics.naming import (
+    SUFFIXES,
+    _splits,
+    estimator_of,
+    label_of,
+    metric_named,
+    metric_of,
+    suffix,
+    suffixes,
+)
 from equipoise.records import EquipoiseError
 from equipoise.uncertainty import ESTIMATORS
 
@@ -25,6 +34,12 @@ def test_an_unknown_name_is_an_error() -> None:
     assert metric_of("flip_rate_renyi") is None, "flips have no estimator"
     with pytest.raises(EquipoiseError, match="nothing_like_it"):
         metric_named("nothing_like_it")
+
+
+def test_an_estimator_adds_its_name_but_for_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (suffix("perplexity"), suffix("fisher-rao")) == ("", "_fisher_rao")
+    monkeypatch.setattr(naming, "names", lambda table, kind: [*table, f"other-{kind}"])
+    assert suffixes()[0] == "" and suffixes()[-1] == "_other_estimator" and len(suffixes()) == len(ESTIMATORS) + 1
 
 
 def test_a_label_names_the_estimator_unless_it_is_the_usual_one() -> None:

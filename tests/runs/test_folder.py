@@ -265,6 +265,13 @@ def test_a_file_of_a_commit_that_never_counted_is_not_read(folder: RunFolder) ->
         folder.content("measurements.csv")
 
 
+def test_a_folder_that_was_moved_is_not_called_damaged(folder: RunFolder) -> None:
+    manifest = folder.manifest()
+    folder.path.rename(folder.path.with_name("elsewhere"))
+    with pytest.raises(RunError, match=r"has no manifest\.json any more \(the folder was moved or removed"):
+        folder.content("measurements.csv", manifest)
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_any_changed_byte_is_refused(folder: RunFolder, name: str) -> None:
     path = folder.path / name

@@ -152,6 +152,16 @@ def test_progress_counts_what_was_there_and_then_every_batch(path: Path) -> None
     assert told == [(3, 8), (6, 8), (8, 8)]
 
 
+def test_an_engine_that_leaves_prompts_out_is_told_what_to_yield(path: Path) -> None:
+    class Short(Recorder):
+        def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
+            yield from (scores[:-1] for scores in super().score(batches))
+
+    prompts = questions(3)
+    with ScoreStore(path) as store, pytest.raises(ModelError, match="gave no score for some prompts; `score` yields"):
+        store.scorer(Short(prompts))(prompts)
+
+
 def test_no_prompts_are_no_work(path: Path) -> None:
     assert fill(path, [])[0] == []
 

@@ -13,10 +13,17 @@ app = typer.Typer(help="List metrics, engines, tasks; print the schema.", rich_m
 def metrics() -> None:
     """List all metrics, and what each one measures."""
     from ..catalog import find, names
-    from ..metrics import METRICS
+    from ..metrics import METRICS, Metric
+    from ..records import EquipoiseError
 
-    metrics = [find(name, METRICS, kind="metric") for name in names(METRICS, kind="metric")]
-    rows = [(metric.name, metric.better, metric.taken_over, metric.summary) for metric in metrics]
+    rows = []
+    for name in names(METRICS, kind="metric"):
+        try:
+            metric: Metric = find(name, METRICS, kind="metric")
+        except EquipoiseError as error:  # a plug-in that cannot be loaded
+            rows.append((name, "", "", str(error)))
+        else:
+            rows.append((metric.name, metric.better, metric.taken_over, metric.summary))
     print_out(listing(("metric", "better", "taken over", "what it is"), rows))
 
 

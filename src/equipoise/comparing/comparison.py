@@ -14,11 +14,10 @@ from ..catalog import find
 from ..datasets.conditions import conditions
 from ..measuring.comparing import Compared, comparison_leeways, contests, widened_difference
 from ..measuring.estimators import is_usable
-from ..measuring.items import suffix
 from ..measuring.leeway.widening import Leeway
 from ..measuring.measure import Plan
 from ..metrics import METRICS, Metric
-from ..metrics.naming import estimator_of, metric_named
+from ..metrics.naming import estimator_of, metric_named, suffix
 from ..options import check_fields, checked
 from ..progress import Progress, shown
 from ..records import ABSENT, Booleans, EquipoiseError, Estimate, Integers, Measurement, Outcomes, parse_group
@@ -78,7 +77,7 @@ class Tested:
     row: Measurement
     first: str
     second: str
-    contest: Contest | None = field(default=None, compare=False)
+    contest: Contest | None = field(default=None, compare=False, repr=False)
 
     @property
     def difference(self) -> Estimate:
@@ -168,6 +167,10 @@ class Comparison:
         """The runs' names, each once."""
         return [run.name for run in self.runs]
 
+    def __repr__(self) -> str:
+        detected = sum(test.detected for test in self.tests)
+        return f"<Comparison of {', '.join(self.names)}: {detected} of {len(self.tests)} differences are detected>"
+
     def _repr_html_(self) -> str:
         """Return what a notebook shows: a sentence for each pair of runs, and the tested differences."""
         return str(find("comparison", {}, kind="view")(self))
@@ -226,7 +229,7 @@ def _plan(runs: Sequence[Run], matches: Sequence[Match], choices: Choices) -> tu
             raise EquipoiseError(f"the runs lack what the estimator {estimator.name} needs, so it cannot be compared")
     plain = [metric_named(name) for name, estimator in named.items() if estimator is None]
     tested = {name for name, estimator in named.items() if estimator}
-    tested |= {row.name + (suffix(estimator) if row.estimated else "") for row in plain for estimator in shared}
+    tested |= {row.name + (suffix(estimator.name) if row.estimated else "") for row in plain for estimator in shared}
     return Plan(choices.rows(), [*shared, *further], by=()), tested
 
 

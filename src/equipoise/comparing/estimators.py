@@ -14,8 +14,9 @@ from ..catalog import find
 from ..measuring.conformal import coverage, is_calibratable
 from ..measuring.estimators import FLIPS, PairOrder, Resamples, Standing, Study, set_values, study, usable_estimators
 from ..measuring.human_labels import LabelStudy, is_labelled_by_people, label_study
-from ..measuring.items import Items, suffix
+from ..measuring.items import Items
 from ..metrics import METRICS, Metric
+from ..metrics.naming import suffix
 from ..progress import Progress, shown
 from ..records import EquipoiseError, Estimate, RunKey, UndefinedMetric
 from ..runs.measurements import kind_title
@@ -128,7 +129,7 @@ def _studied(
     if len(np.unique(values.clusters)) < ENOUGH_UNITS:
         return None
     # Estimators that give the same values are named together; the first of them has the measurement.
-    names = {name: metric.name + suffix(ESTIMATORS[name.split(", ")[0]]) for name in values.estimators}
+    names = {name: metric.name + suffix(name.split(", ")[0]) for name in values.estimators}
     return study(values, plan, known_of(runs, matched, kind, {**names, FLIPS: "flip_rate"}))
 
 

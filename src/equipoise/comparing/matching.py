@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..catalog import find, names
 from ..datasets.gendered import CONTROL_NAME
 from ..datasets.neutral import family, row_name
 from ..measuring.items import Items
@@ -176,19 +177,21 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
                 continue
             missing = next(run for run in runs if run not in [part.run for part in having])
             raise EquipoiseError(
-                f"{missing.path} has no {dataset} · {task}, which another run has; --intersect compares what all have"
+                f"{missing.path} has no {dataset} · {task}, which another run has; intersect compares what all have",
+                "intersect",
             )
         shared = _shared(having)
         differ = any(len(places) != shared.common.sum() for places in shared.places)
         if differ and (asked := _other_pronouns([part.run for part in having])):
             raise EquipoiseError(
                 f"the runs were asked with different pronouns ({asked}), so no counterfactual set is the same and"
-                " nothing can be compared; audit them with the same --pronouns"
+                " nothing can be compared; audit them again with the same ones"
             )
         if differ and not intersect:
             raise EquipoiseError(
                 f"the runs were asked different items of {dataset} · {task} ({shared.common.sum():,} of up to"
-                f" {shared.most:,} are the same sentences with the same options); --intersect compares those alone"
+                f" {shared.most:,} are the same sentences with the same options); intersect compares those alone",
+                "intersect",
             )
         try:
             wanted = _chosen(having[0], where) if where else shared.common
@@ -372,7 +375,8 @@ def joined_clusters(columns: Sequence[Strings]) -> list[str]:
 def shared_estimators(runs: Sequence[Run]) -> list[Estimator]:
     """Return the estimators to compare by: perplexity, or, where not all runs have it, what else they all have."""
     settings = [run.manifest.settings.get("estimators", [PERPLEXITY.name]) for run in runs]
-    shared = [name for name in settings[0] if all(name in names for names in settings)]
-    rows = [ESTIMATORS[name] for name in shared if name in ESTIMATORS]
+    shared = [name for name in settings[0] if all(name in chosen for chosen in settings)]
+    known = names(ESTIMATORS, kind="estimator")
+    rows: list[Estimator] = [find(name, ESTIMATORS, kind="estimator") for name in shared if name in known]
     plain = [row for row in rows if not row.over]
     return [PERPLEXITY] if PERPLEXITY in plain or not plain else plain

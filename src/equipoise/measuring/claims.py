@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import cores
+from ..metrics.naming import suffix
 from ..records import Floats, Integers, Measurement, Strings, group_label, parse_group
 from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..stats.separation import separations
@@ -25,7 +26,7 @@ from .cells import by_type
 from .columns import Columns
 from .group_pairs import GroupPair, compared_column, compared_pairs
 from .identity_claims import Claim, Name, identity_claims, side_units
-from .items import Items, suffix
+from .items import Items
 from .measure import Plan
 from .stopping import Sample
 
@@ -144,7 +145,7 @@ def _claims(
 ) -> Iterator[Claim]:
     """Yield the contrasts of each type, as far as the items have both sides."""
     estimator = plan.estimators[0]
-    columns, ending = items.columns(estimator), suffix(estimator)
+    columns, ending = items.columns(estimator), suffix(estimator.name)
     estimated = {metric.name for metric in plan.metrics if metric.estimated}
     for contrast in contrasts:
         applies = items.applicable[contrast.among] & ((items.outcomes.sides == "") | (contrast.among == LABELLED_PAIRS))
@@ -205,7 +206,7 @@ def _occupations(
             continue
         # Sets that share a base sentence are one piece of evidence.
         means = _by_cluster(values, items.clusters, names, rows)
-        yield metric + suffix(estimator), {"type": kind} if kind else {}, means
+        yield metric + suffix(estimator.name), {"type": kind} if kind else {}, means
 
 
 def _by_cluster(values: Floats, clusters: Integers, names: Strings, rows: Integers) -> tuple[Floats, Strings]:

@@ -18,7 +18,7 @@ from ..metrics.sides import SIDE_COLUMNS, side_columns
 from ..records import ABSENT, BOTH_OFFERED, DECIDED, MEANINGS, OPEN_ANSWER, EquipoiseError, Outcomes
 from ..records.outcomes import Booleans, Floats, Integers, Strings
 from ..stats.bootstrap import cluster_numbers, joint_numbers, numbered, of_names, resampling_units
-from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, PERPLEXITY, TOKEN_PROBABILITY, Estimator, perplexity
+from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, TOKEN_PROBABILITY, Estimator, perplexity
 from .columns import Columns, LazyColumns, Maker, each
 from .conformal import conformal_certainty
 from .decisions import DECISION_COLUMNS, decision_columns
@@ -393,8 +393,3 @@ class Items:
         """Return whether all members of every set have the same value in the column."""
         codes, members = cluster_numbers(column), self.members
         return bool(np.all((members == ABSENT) | (codes[members] == codes[members[:, :1]])))
-
-
-def suffix(estimator: Estimator) -> str:
-    """Return what an estimator adds to a name: nothing for perplexity, the default."""
-    return "" if estimator is PERPLEXITY else f"_{estimator.name.replace('-', '_')}"

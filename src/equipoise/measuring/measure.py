@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .. import cores
 from ..metrics import Metric
 from ..metrics.columns import COLUMNS
+from ..metrics.naming import suffix
 from ..metrics.sides import with_predictions
 from ..options import PlanOptions
 from ..records import (
@@ -37,7 +38,7 @@ from ..stats.resampling import Chunks, Precision, Statistic, evaluate
 from ..uncertainty import PERPLEXITY, Estimator
 from .cells import Cell, cells, group_keys, with_intersections
 from .evidence import Evidence
-from .items import Items, suffix
+from .items import Items
 from .points import Job, Named, Point, Population, Rows, mean_of, named_values
 from .stopping import Sample
 from .undefined import possible_estimate, undefined_notes
@@ -318,7 +319,7 @@ def jobs(items: Items, plan: Plan) -> Iterator[Job]:
             columns = items.columns(estimator)
             groups = {"group": items.outcomes.groups[key]} if grouped else {}
             arrays = tuple(groups[name] if name in groups else columns[name] for name in metric.inputs)
-            name = metric.name + (suffix(estimator) if metric.estimated else "")
+            name = metric.name + (suffix(estimator.name) if metric.estimated else "")
             # Questions without genders have no gap, those without a stereotype no flips toward it: no note is needed.
             sets = metric.unit == "sets" and len(items.members) > 0
             needed = arrays if metric.unit == "contrast" else arrays[: int(sets)]

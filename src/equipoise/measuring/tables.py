@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..metrics.naming import suffix
 from ..metrics.sides import side_columns
 from ..records import ABSENT
 from ..uncertainty import Estimator
 from .columns import Columns
-from .items import Items, suffix
+from .items import Items
 
 
 def item_columns(items: Items, estimators: Sequence[Estimator]) -> Columns:
@@ -19,7 +20,7 @@ def item_columns(items: Items, estimators: Sequence[Estimator]) -> Columns:
     derived: dict[str, Any] = {name: items.shared[name] for name in ("correct", "perplexity", "candidate_mass")}
     for estimator in estimators:
         columns = items.columns(estimator)
-        derived |= {name + suffix(estimator): columns[name] for name in ("certainty", "desirability")}
+        derived |= {name + suffix(estimator.name): columns[name] for name in ("certainty", "desirability")}
     if (items.outcomes.sides != "").any():
         sides = side_columns(items.outcomes)
         derived |= {name: sides[name] for name in ("y", "p", "predicted_side")}
@@ -47,7 +48,7 @@ def set_columns(items: Items, estimators: Sequence[Estimator]) -> Columns:
             for side, inside in places.items():
                 rows = members[np.arange(len(members)), inside.argmax(axis=1)]
                 values = np.where(inside.any(axis=1), columns[name][rows], np.nan)
-                table[f"{short}_{side}{suffix(estimator)}"] = values
+                table[f"{short}_{side}{suffix(estimator.name)}"] = values
         for name in ("u", "u_eq3", "u_signed"):
-            table[name + suffix(estimator)] = columns[name][first]
+            table[name + suffix(estimator.name)] = columns[name][first]
     return table

@@ -65,6 +65,9 @@ class Plots:
 
     charts: Callable[[], Iterator[Chart]]
 
+    def __repr__(self) -> str:
+        return f"<Plots of a run: {', '.join(dir(self))}>"
+
     def __dir__(self) -> list[str]:
         return sorted({chart.topic.replace("-", "_") for chart in self.charts()})
 
@@ -83,7 +86,7 @@ class Plots:
         charts = list(self.charts())
         of_topic = [chart for chart in charts if chart.topic == topic]
         if not of_topic:
-            known = ", ".join(sorted({chart.topic for chart in charts}))
+            known = ", ".join(sorted({chart.topic.replace("-", "_") for chart in charts}))
             raise EquipoiseError(f"there is nothing to draw for {topic!r}; this run has {known}")
         for chart in of_topic:
             if all(chart.about.get(name) == value for name, value in about.items()):

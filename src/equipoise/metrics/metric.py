@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from ..records import Better
+from ..records import Better, EquipoiseError
 from .columns import ATTRIBUTE, AUGMENTATION, COLUMNS
 from .groups import Norm, mean
 
@@ -38,6 +38,9 @@ AppliesTo = Literal[
     "letter D",
     "letter E",
 ]
+
+FIELDS = {"better": get_args(Better), "unit": get_args(Unit), "applies_to": get_args(AppliesTo)}
+"""What a row may say in a field that has names."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,9 @@ class Metric:
     awaited: bool = False
 
     def __post_init__(self) -> None:
+        for field, known in FIELDS.items():
+            if (value := getattr(self, field)) not in known:
+                raise EquipoiseError(f"metric {self.name}: {field} is {value!r}, not one of {', '.join(known)}")
         if self.function is mean:
             object.__setattr__(self, "means", 1)
         columns = [COLUMNS[name] for name in self.inputs if name in COLUMNS]

@@ -6,12 +6,22 @@ from collections.abc import Iterator
 
 from ..catalog import find, names
 from ..records import EquipoiseError
-from ..uncertainty import ESTIMATORS, Estimator
+from ..uncertainty import ESTIMATORS, PERPLEXITY, Estimator
 from .metric import Metric
 from .table import METRICS
 
 SUFFIXES = {name.replace("-", "_") for name in ESTIMATORS}
 """What the names of metrics end with that were taken by another estimator than perplexity."""
+
+
+def suffix(estimator: str) -> str:
+    """Return what an estimator of that name adds to a metric's: nothing for perplexity, the default."""
+    return "" if estimator == PERPLEXITY.name else f"_{estimator.replace('-', '_')}"
+
+
+def suffixes() -> list[str]:
+    """Return what each estimator adds; those of other packages come last."""
+    return [suffix(name) for name in names(ESTIMATORS, kind="estimator")]
 
 
 def metric_of(name: str) -> Metric | None:

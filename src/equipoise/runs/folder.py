@@ -254,7 +254,10 @@ class RunFolder:
             if sha256(content) == expected:
                 return content
         current = self._earlier()
-        if current is not None and current.files.get(name) != expected:
+        if current is None:
+            gone = "the folder was moved or removed, or the current folder is another one"
+            raise RunError(f"{self.path} has no {NAME} any more ({gone}); load the run again from where it is")
+        if current.files.get(name) != expected:
             raise RunError(f"the run in {self.path} was measured again while it was read; run the command again")
         raise RunError(self._damaged(name, "it is not the file that the run wrote"))
 

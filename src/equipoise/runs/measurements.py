@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..metrics import METRICS
-from ..metrics.naming import SUFFIXES, metric_of
+from ..metrics.naming import metric_of, suffixes
 from ..records import DECIDED, Better, Estimate, Measurement, group_label, parse_group
 from .csv_files import original
 
@@ -46,7 +46,7 @@ class Measurements:
         """Return the metric's name by perplexity or, where it was measured by others only, by the first of these."""
         if metric in self.metrics:
             return metric
-        estimated = {f"{metric}_{suffix}" for suffix in SUFFIXES}
+        estimated = {metric + suffix for suffix in suffixes()}
         return next((name for name in self.metrics if name in estimated), metric)
 
     def groups_of(self, metric: str) -> list[str]:

@@ -19,7 +19,7 @@ from typing import IO, Any, Self
 from filelock import BaseFileLock
 
 from ..garbage import existing_kept, uncollected
-from ..records import Context, EquipoiseError, Prompt, RunError, Score, ScoreLimits
+from ..records import Context, EquipoiseError, ModelError, Prompt, RunError, Score, ScoreLimits
 from ..records.prompts import NO_REDUCTIONS
 from .engine import Engine, identity_key
 from .line_file import appended, damage_note, hold, read_lines, read_whole
@@ -123,7 +123,11 @@ class ScoreStore:
                 done += len(scores)
                 if progress:
                     progress(done, len(questions))
-        return [self._scores[prompt.key(identity)] for prompt in prompts]
+        try:
+            return [self._scores[prompt.key(identity)] for prompt in prompts]
+        except KeyError:
+            what = "`score` yields one for each, with the key `prompt.key(identity_key(self))`"
+            raise ModelError(f"the engine {engine.name} gave no score for some prompts; {what}") from None
 
     def _append(self, scores: Iterable[Score]) -> None:
         if self._file is None:

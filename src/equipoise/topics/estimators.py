@@ -8,13 +8,12 @@ from collections.abc import Iterator, Sequence
 from ..comparing.estimators import EstimatorStudies, PartStudy
 from ..measuring.estimators import CHANGED, OPEN, SAME, Agreement
 from ..measuring.human_labels import LabelStudy
-from ..measuring.items import suffix
 from ..metrics import METRICS
+from ..metrics.naming import suffix
 from ..records import Estimate, Measurement, RunKey
 from ..records.showing import Axis, Cell, Chart, Column, Content, Dot, Finding, Key, Line, Panel, Row, Section, Table
 from ..runs.run import Part, Run
 from ..stats.conformal import LEVEL
-from ..uncertainty import ESTIMATORS
 
 SHOWN = ("ucerf", "ucerf_signed")
 
@@ -31,10 +30,10 @@ def section(run: Run) -> Section | None:
 
 
 def _by_estimator(part: Part) -> Iterator[Chart]:
-    chosen = [ESTIMATORS[name] for name in part.run.manifest.settings.get("estimators", ()) if name in ESTIMATORS]
+    chosen = part.run.manifest.settings.get("estimators", ())
     for kind in part.measured.kinds:
         for metric in SHOWN:
-            rows = [(row.name, part.measured.get(metric + suffix(row), type=kind)) for row in chosen]
+            rows = [(name, part.measured.get(metric + suffix(name), type=kind)) for name in chosen]
             yield from _choices(part, kind, metric, "estimator", rows)
 
 

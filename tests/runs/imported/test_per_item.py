@@ -235,6 +235,7 @@ def test_a_folder_is_read_only_where_its_tool_writes_folders(tmp_path: Path) -> 
     for name in ("general", "gender-ece"):
         with pytest.raises(DatasetError) as error:
             read_results(str(tmp_path), format=name)
-        assert str(error.value) == f"{tmp_path}: no such file"
+        advice = "is a folder; name one of its files, or set format to lm-eval or inspect"
+        assert str(error.value) == f"{tmp_path}: {advice}"
     with pytest.raises(DatasetError, match="no such file"):
         read_results(tmp_path / "none", format="lm-eval")

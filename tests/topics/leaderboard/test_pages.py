@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kept_texts import assert_kept
 
-from equipoise.records import Measurement
+from equipoise.records import EquipoiseError, Measurement
 from equipoise.records.showing import Cell, Chart, Dot, Finding, Section, Table, cases_link, every
 from equipoise.topics.leaderboard import pages as topic
 from equipoise.topics.leaderboard.boards import Board, read_submissions, run_folders
@@ -48,7 +48,11 @@ def test_there_is_a_page_for_each_metric_dataset_and_model(site: Site, made: dic
     assert set(site.models.values()) | set(site.datasets.values()) | set(site.metric_pages.values()) == set(made)
     assert list(site.models) == [LOST, BIASED, CLEAR]
     assert replace(site, main="accuracy").metric_pages["accuracy"] == "index.html"
-    assert replace(site, main="unheard").metric_pages[site.metrics[0].name] == "index.html"
+
+
+def test_a_first_page_by_a_metric_that_is_not_ranked_is_refused(site: Site) -> None:
+    with pytest.raises(EquipoiseError, match=r"^the leaderboard has no metric 'unheard', but flip_rate, .*ucerf"):
+        list(pages(replace(site, main="unheard")))
 
 
 def test_the_index_ranks_every_model_and_leads_to_its_cases(made: dict[str, SitePage]) -> None:

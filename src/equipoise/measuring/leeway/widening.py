@@ -17,10 +17,11 @@ import numpy as np
 
 from ...metrics import Metric
 from ...metrics.columns import COLUMNS
+from ...metrics.naming import suffix
 from ...metrics.sides import is_predicted
 from ...records import Estimate, Limits, Measurement, Outcomes, group_label, parse_group
 from ..cells import CROSS, group_keys
-from ..items import Items, suffix
+from ..items import Items
 from ..measure import Plan, measured_items
 from .alternatives import bounded_alternatives, missed, pooled, sampled_alternatives, shared, thinned
 from .fillings import fillings
@@ -147,7 +148,7 @@ def _bias(values: Values, halves: list[Values], samples: int) -> dict[Name, Leew
 def metrics_by_name(plan: Plan) -> dict[str, Metric]:
     """Return the metrics of the plan by the names of their measurements, those of all estimators included."""
     return {
-        metric.name + (suffix(estimator) if metric.estimated else ""): metric
+        metric.name + (suffix(estimator.name) if metric.estimated else ""): metric
         for metric in plan.metrics
         for estimator in plan.estimators
     }

@@ -27,6 +27,14 @@ from .elements import web_file
 SORTING = ("tables.js",)
 """The scripts of a page with a table that can be sorted."""
 
+LEFT_OUT = (
+    "On paper this report keeps to few pages. Left out: all but four cases, what is folded on the page (further"
+    " metrics, data tables, settings), the worst cases of further datasets and tasks, and all but the first charts of a"
+    " kind and the first five of the sets that carry the result. All of it is in report.html of the run, opened in a"
+    " browser; every number is in measurements.csv."
+)
+"""What a print of a run's page leaves out; `@media print` in page.css does it."""
+
 
 @dataclass(frozen=True)
 class Head:

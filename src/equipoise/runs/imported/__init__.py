@@ -28,6 +28,10 @@ FOLDERS = ("lm-eval", "inspect")
 def read_results(path: Path | str, *, format: str = "general", model: str = "", dataset: str = "") -> list[Results]:
     """Return the results in a file of that format; `model` and `dataset` name them where the file does not."""
     path = Path(path)
+    if path.is_dir() and format not in FOLDERS:
+        raise DatasetError(
+            f"{path}: is a folder; name one of its files, or set format to {' or '.join(FOLDERS)}", "format"
+        )
     if not path.is_file() and not (format in FOLDERS and path.is_dir()):
         raise DatasetError(f"{path}: no such file")
     return find(format, FORMATS, kind="result format")(path, model, dataset)

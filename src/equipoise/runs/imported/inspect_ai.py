@@ -36,8 +36,8 @@ def read_inspect(path: Path, model: str = "", dataset: str = "") -> list[Results
     for file in files:
         try:
             header, samples = _read(file)
-            if header.get("status") != "success":
-                ended = f"the evaluation ended with status {header.get('status')!r}"
+            if header["status"] != "success":
+                ended = f"the evaluation ended with status {header['status']!r}"
                 raise DatasetError(f"{file}: {ended}; run it to its end")
             names.add(model or _model_name(header))
             for sample in samples:

@@ -12,7 +12,7 @@ from ...comparing.comparison import Comparison
 from ...comparing.matching import SHOWN, Match
 from ...comparing.values import parts_of, rates
 from ...metrics import METRICS
-from ...metrics.naming import metric_named
+from ...metrics.naming import metric_named, suffixes
 from ...records import Estimate, Measurement
 from ...records.showing import (
     Axis,
@@ -32,7 +32,6 @@ from ...records.showing import (
     Table,
 )
 from ...runs.run import Run, all_parts
-from ...uncertainty import ESTIMATORS
 from .. import calibration
 from ..published import Measured, PublishedValue, published
 from ..scale import dataset_spreads, spreads_of
@@ -97,8 +96,7 @@ def board(match: Match, names: Sequence[str], kind: str, usable: Sequence[bool] 
 
 def shown_metrics(match: Match, kind: str) -> list[str]:
     """Return the metrics of the leaderboard that some run has a value of."""
-    suffixes = ("", *(f"_{name.replace('-', '_')}" for name in ESTIMATORS))
-    names = [f"{name}{suffix}" for name in SHOWN for suffix in (suffixes if METRICS[name].estimated else ("",))]
+    names = [name + suffix for name in SHOWN for suffix in (suffixes() if METRICS[name].estimated else ("",))]
     return [name for name in names if any(measured.get(name, type=kind) is not None for measured in match.measured)]
 
 

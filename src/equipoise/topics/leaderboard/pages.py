@@ -11,7 +11,7 @@ from math import inf
 from urllib.parse import quote
 
 from ...metrics.naming import metric_of
-from ...records import Estimate
+from ...records import EquipoiseError, Estimate
 from ...records.showing import Axis, Cell, Chart, Column, Content, Dot, Finding, Panel, Row, Section, Table, cases_link
 from ...runs.measurements import kind_title
 from ..ordering import CAPTION, Ordering, joined
@@ -74,6 +74,8 @@ class Site:
     def metric_pages(self) -> Mapping[str, str]:
         """Metric -> its page; the first one's is the index."""
         names = [metric.name for metric in self.metrics]
+        if self.main not in (MAIN, *names):
+            raise EquipoiseError(f"the leaderboard has no metric {self.main!r}, but {', '.join(names)}")
         return {**_addresses("metrics", names), self.main if self.main in names else names[0]: "index.html"}
 
 
