@@ -100,8 +100,10 @@ def _asks(requirement: Requirement, dataset: Dataset, plan: Plan, earlier: Outco
     examples = _counted(dataset.examples, metric, requirement)
     if not metric.mixes_answerable and len({example.answerable for example in examples}) > 1:
         types = sorted({example.groups.get("type", "") for example in examples} - {""})
-        named = f"; name one: {metric.name}[type={types[-1]}]" if types else ""
-        raise EquipoiseError(f"{requirement.text!r}: {metric.name} is taken of each type of sentences apart{named}")
+        named = f"; name one: {requirement.metric}[type={types[-1]}]" if types else ""
+        raise EquipoiseError(
+            f"{requirement.text!r}: {requirement.metric} is taken of each type of sentences apart{named}"
+        )
     if isinstance(requirement, Duel):
         asked = set() if earlier is None else set(earlier.example_id.tolist())
         examples = tuple(example for example in examples if example.id in asked)
