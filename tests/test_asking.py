@@ -152,12 +152,45 @@ def test_the_two_people_are_found_in_order(sentence: str, people: tuple[str, ...
         ("The [old] nurse told the cook that she left.", {"groups": ["old"]}, "at least two group words"),
         ("The [old] nurse told the cook that she left.", {}, "'old' is not a known pronoun"),
         (LATE, {"pronouns": ["he"]}, "at least two different pronouns"),
+        (LATE, {"candidates": ["nurse", "nurse"]}, "candidates needs at least two people, not only 'nurse'"),
+        ("The nurse told the cook that SHE left.", {}, "has 'SHE' in capitals; write it small"),
+        ("The nurse told the cook that they've left.", {}, "nothing to compare: a contraction after the pronoun"),
+        ("The nurse told the cook that s/he left.", {}, "has a slash beside 'he'; write one pronoun"),
+        ("The nurse told the cook that [he]/she left.", {}, "has a slash beside 'he'; write one pronoun"),
+        ("The nurse told the cook that the coat was hers.", {}, "'hers' cannot be exchanged in 'The nurse"),
+        ("The nurse told the cook that it was his.", {}, "can be 'hers'; mark it with brackets and name the words"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_the_way_out(sentence: str, choices: Any, words: str) -> None:
     with pytest.raises(EquipoiseError) as caught:
         ask(sentence, PLANTED, progress=False, **choices)
     assert words in str(caught.value)
+
+
+HURT = [
+    ("The cook told the clerk that she hurt herself.", "'she' and 'herself'"),
+    ("The cook told the clerk that [she] hurt herself.", "'she' and 'herself'"),
+    ("The cook told the clerk that she hurt [herself].", "'she' and 'herself'"),
+    ("The cooks told the clerks that they hurt themselves.", "'they' and 'themselves'"),
+]
+
+
+@pytest.mark.parametrize(("sentence", "words"), HURT)
+def test_a_pronoun_is_not_exchanged_where_its_reflexive_would_stay(sentence: str, words: str) -> None:
+    with pytest.raises(DatasetError, match=f"{words} would have to change together"):
+        question_rows([Question(sentence)])
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The cook herself told the clerk that [she] was late.",
+        "The cook told the clerk that [she] was late. The clerk hurt herself.",
+        "The cook told the clerk that [he] saw her hurt herself.",
+    ],
+)
+def test_a_reflexive_of_another_stays(sentence: str) -> None:
+    assert len(question_rows([Question(sentence)])[0]) == 3
 
 
 def test_people_with_names_are_asked_for_without_an_article(tmp_path: Any) -> None:

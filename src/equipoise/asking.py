@@ -14,7 +14,7 @@ import pandas as pd
 from .builder.rules.variants import form_of, with_pronouns
 from .datasets import occupations
 from .datasets.agreement import Unresolved
-from .datasets.pronouns import KNOWN, Found, PronounSet, find_pronoun, pronoun_sets
+from .datasets.pronouns import KNOWN, Found, PronounSet, find_pronoun, pronoun_sets, pronouns_in
 from .datasets.proper_names import names_in
 from .options import AuditOptions, OptionError, RunOptions, check_arguments, options_of, takes
 from .progress import Progress
@@ -106,10 +106,15 @@ def question_rows(questions: Sequence[Question]) -> tuple[list[dict[str, str]], 
     rows: list[dict[str, str]] = []
     left_out: list[str] = []
     for number, question in enumerate(questions, 1):
-        people = tuple(question.candidates) or people_in(question.sentence)
+        people = tuple(dict.fromkeys(question.candidates)) or people_in(question.sentence)
         if len(people) < 2:
             raise OptionError(f"candidates needs at least two people, not only {people[0]!r}", "candidates")
-        variants = _variants(question.sentence, pronoun_sets(question.pronouns), question.groups, left_out)
+        faults: dict[str, str] = {}
+        variants = list(_variants(question.sentence, pronoun_sets(question.pronouns), question.groups, faults))
+        if len(variants) < 2:
+            reasons = "; ".join(dict.fromkeys(faults.values()))
+            raise DatasetError(f"{question.sentence!r} leaves nothing to compare: {reasons}")
+        left_out += [f"“{word}” is left out: {reason}" for word, reason in faults.items()]
         for text, pronoun, group in variants:
             named = {f"candidate_{place}": name for place, name in enumerate(people, 1)}
             rows.append({"text": text, "pronoun": pronoun, "group": group, "pair": f"{number:05}", **named})
@@ -144,9 +149,12 @@ def _holds(outer: occupations.Mention, inner: occupations.Mention) -> bool:
 
 
 def _variants(
-    sentence: str, pronouns: Sequence[PronounSet], groups: Sequence[str], left_out: list[str]
+    sentence: str, pronouns: Sequence[PronounSet], groups: Sequence[str], faults: dict[str, str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the sentence with each group word, the pronoun that is asked about, and the group."""
+    """Yield the sentence with each group word, the pronoun that is asked about, and the group.
+
+    `faults` is given every pronoun that it cannot be written with, and why.
+    """
     marked = _MARKED.search(sentence)
     text = _MARKED.sub(r"\1", sentence, count=1)
     if groups:
@@ -159,14 +167,18 @@ def _variants(
         for word in groups:
             yield f"{before}{word}{after}", asked_about[0].word if len(asked_about) == 1 else word, word.lower()
         return
-    place = _the_pronoun(text, marked)
-    old = next(known for known in (*KNOWN.values(), *pronouns) if place.word in known.words)
-    form = form_of(text, place, old)
+    place, old = _the_pronoun(text, marked)
+    try:
+        form = form_of(text, place, old)
+    except Unresolved as error:
+        raise OptionError(
+            f"{error}; mark it with brackets and name the words to compare with groups", "groups"
+        ) from None
     for new in pronouns:
         try:
             swapped = text if new == old else with_pronouns(text, place, form, new, old)
         except Unresolved as error:
-            left_out.append(f"“{new.subject}” is left out: {error}")
+            faults[new.subject] = str(error)
             continue
         yield swapped, new.in_form(form), new.group
 
@@ -176,18 +188,40 @@ def _pronouns(text: str) -> list[Found]:
     return sorted(place for word in words for place in find_pronoun(text, word))
 
 
-def _the_pronoun(text: str, marked: re.Match[str] | None) -> Found:
-    """Return the pronoun that is asked about: the one in brackets, or the only one."""
+def _the_pronoun(text: str, marked: re.Match[str] | None) -> tuple[Found, PronounSet]:
+    """Return the pronoun that is asked about, the one in brackets or the only one, and its set."""
     places = _pronouns(text)
     if marked is not None:
         places = [place for place in places if place.start == marked.start()]
         if not places:
             raise OptionError(f"{marked[1]!r} is not a known pronoun; give the words to compare with groups", "groups")
-    if len(places) == 1:
-        return places[0]
     if not places:
-        raise OptionError(f"no pronoun was found in {text!r}; mark a word with brackets and use groups", "groups")
-    several = ", ".join(place.word for place in places)
-    raise DatasetError(
-        f"{text!r} has {len(places)} pronouns ({several}); mark the one to ask about: [{places[0].word}]"
-    )
+        # Such as "hers", whose counterpart "his" stands before a noun as well.
+        word = next((f"{place.word!r} cannot be exchanged" for place in pronouns_in(text)), "no pronoun was found")
+        raise OptionError(f"{word} in {text!r}; mark a word with brackets and use groups", "groups")
+    for place in places:
+        if "/" in text[max(place.start - 1, 0) : place.end + 1]:
+            raise DatasetError(f"{text!r} has a slash beside {place.word!r}; write one pronoun")
+        if (written := text[place.start : place.end]).isupper():
+            # The others would be written small, which is another difference between the sentences.
+            raise DatasetError(f"{text!r} has {written!r} in capitals; write it small")
+    old = next(known for known in KNOWN.values() if places[0].word in known.words)
+    _check_reflexive(text, places[0], old)
+    if len(places) > 1:
+        several = ", ".join(place.word for place in places)
+        raise DatasetError(
+            f"{text!r} has {len(places)} pronouns ({several}); mark the one to ask about: [{places[0].word}]"
+        )
+    return places[0], old
+
+
+def _check_reflexive(text: str, place: Found, old: PronounSet) -> None:
+    """Raise an error where another word would have to change with the pronoun: "he hurt herself" is no English."""
+    reflexives = {old.reflexive, "themselves"} if old.plural else {old.reflexive}
+    for found in (found for word in {*old.words, *reflexives} for found in find_pronoun(text, word)):
+        first, last = sorted((place, found))
+        if first != last and last.word in reflexives and not re.search("[.!?]", text[first.end : last.start]):
+            raise DatasetError(
+                f"{text!r}: {first.word!r} and {last.word!r} would have to change together, and one word is exchanged; "
+                f"write it without {last.word!r}"
+            )

@@ -353,8 +353,7 @@ def write_site(
     check_place(out, MARK, "a leaderboard")
     submissions = read_submissions(run_folders(paths), verified=options.verified, progress=report)
     site = Site(submissions, options.title, options.level, options.metric, options.published)
-    if not site.metrics:
-        raise EquipoiseError("the runs have none of the metrics of a leaderboard; measure them with the usual metrics")
+    site.check()
     draft = out.with_name(f".{out.name}.next")
     shutil.rmtree(draft, ignore_errors=True)
     total = len(site.metrics) + len(site.datasets) + len(site.models) + len(submissions.runs)

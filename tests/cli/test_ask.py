@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from noted import noted, said
+from noted import noted, refusal, said
 from typer.testing import CliRunner
 
 from equipoise.cli import app
@@ -51,6 +51,11 @@ def test_without_a_sentence_the_error_shows_one() -> None:
     assert result.exit_code != 0 and "type a sentence" in str(result.exception)
 
 
+def test_a_sentence_without_quotes_is_shown_with_them() -> None:
+    assert refusal("ask", *LATE.split()) == f'put the sentence in quotes: equipoise ask "{LATE}"'
+    assert "who may be meant in 'Hello'" in refusal("ask", "Hello")
+
+
 def test_groups_and_candidates_are_lists() -> None:
     text = ask("The [old] king told the page that he left.", "--candidates", "king,page", "--groups", "old,young")
     assert "old: king" in text and "young: page" in text
@@ -62,9 +67,9 @@ def test_every_option_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = noted(monkeypatch, "equipoise.asking.ask", made)
     shown = noted(monkeypatch, "equipoise.report.asked_text", "drawn")
     words = ("--candidates", "a,b", "--groups", "old", "--pronouns", "xe", "--chat", "--orders", "3")
-    out, _ = said("ask", "One.", "Two.", "--model", "planted", "--task", "mcq", *words)
+    out, _ = said("ask", "One cook.", "Two cooks.", "--model", "planted", "--task", "mcq", *words)
     (((texts, model, task), named),) = asked
-    assert (texts, model, task) == (["One.", "Two."], "planted", "mcq") and out == "drawn\n"
+    assert (texts, model, task) == (["One cook.", "Two cooks."], "planted", "mcq") and out == "drawn\n"
     assert shown == [(("run", ["s"], ["l"]), {})]
     assert (named["candidates"], named["groups"], named["pronouns"]) == ("a,b", "old", "xe")
     assert named["chat"] is True and named["orders"] == 3

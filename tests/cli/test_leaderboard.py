@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -90,5 +91,11 @@ def test_checks_are_a_table_or_json_and_failures_an_exit_code(monkeypatch: pytes
     assert out.splitlines()[3] == "FAILED  numbers  ucerf differs" and out.count("FAILED") == 2
     assert err == "2 of 3 runs failed the verification\n"
     out, err = said("verify", "one", "--json", code=1)
-    assert out == to_json([FINE, WRONG]) + "\n" and err == "1 of 1 runs failed the verification\n"
+    assert out == to_json({"one": [FINE, WRONG]}) + "\n" and err == "1 of 1 runs failed the verification\n"
+    out, _ = said("verify", "one", "two", "--json", code=1)
+    assert [(row["run"], row["name"]) for row in json.loads(out)] == [
+        ("one", "hashes"),
+        ("one", "numbers"),
+        ("two", "hashes"),
+    ]
     assert said("verify", "two", "--quiet") == ("", "")

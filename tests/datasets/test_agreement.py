@@ -150,3 +150,13 @@ def test_a_verb_before_its_pronoun_is_seen(before: str, inverted: bool) -> None:
 )
 def test_every_verb_that_can_come_first_is_known(verb: str) -> None:
     assert is_inverted(f"Then {verb} ")
+
+
+@pytest.mark.parametrize("plural", [True, False])
+@pytest.mark.parametrize("words", ["'d been late.", "’ll go.", "'D go."])
+def test_a_contraction_that_is_the_same_after_every_pronoun_stays(words: str, plural: bool) -> None:
+    assert agreeing(words, plural=plural) == words
+    with pytest.raises(Unresolved, match="can be 'is' or 'has'"):
+        agreeing("'s gone.", plural=plural)
+    with pytest.raises(Unresolved, match="'d' is followed by a second verb, 'was'"):
+        agreeing("'d left and was sorry.", plural=True)

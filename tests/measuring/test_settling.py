@@ -118,7 +118,7 @@ def test_the_order_is_drawn_from_the_seed() -> None:
 
 def test_a_group_that_is_not_measured_is_refused_at_the_first_look() -> None:
     with pytest.raises(EquipoiseError, match="names nothing that is measured"):
-        settle("ucerf[gender=female] >= 0.8", **CLEAR)
+        settle("ucerf[gender=female,type=type2] >= 0.8", **CLEAR)
 
 
 def test_an_audit_continues_to_the_same_stop_after_it_is_interrupted(

@@ -100,8 +100,16 @@ def test_a_folder_in_use_is_refused_by_name(copy: Path) -> None:
 @pytest.mark.parametrize("place", ["missing", "file"])
 def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match=r"is not a run folder: it has no manifest\.json"):
+    with pytest.raises(RunError, match=r"is not a run folder: it has no manifest\.json$"):
         load(tmp_path / place)
+
+
+def test_a_folder_of_runs_names_one_of_them(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text("{}")
+    with pytest.raises(RunError, match=rf"it has no manifest\.json, but folders in it do, such as {tmp_path}/a$"):
+        load(tmp_path)
 
 
 def test_a_run_of_other_weights_is_left_alone(tmp_path: Path) -> None:

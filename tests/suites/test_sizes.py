@@ -75,6 +75,7 @@ def test_widths_and_spread_come_from_an_earlier_run(make_run: Callable[..., Path
     ("text", "match"),
     [
         ("ucerf[type=type9]=0.05", "names nothing in builtin"),
+        ("ucerf=0.05", r"ucerf is taken of each type of sentences apart; name one: ucerf\[type=type2\]"),
         ("perplexity=0.05", "cannot be followed"),
         ("fp[type=type2]=0.05", "made of several means"),
     ],
@@ -82,6 +83,18 @@ def test_widths_and_spread_come_from_an_earlier_run(make_run: Callable[..., Path
 def test_what_cannot_be_planned_is_said(text: str, match: str) -> None:
     with pytest.raises(EquipoiseError, match=match):
         one(detect(text))
+
+
+def test_a_width_without_a_metric_is_planned_for_each_type_that_has_it() -> None:
+    asked, settings = RunOptions(model="planted", data=["builtin"]), Settings()
+    wishes = [Wish("width", parse_amount(f"{metric}=0.1"), 0.1, usual=True) for metric in ("ucerf", "accuracy", "fp")]
+    rows = planned(asked, settings, wishes)
+    assert [row.wish for row in rows] == [
+        f"an interval of {named} 0.1 wide"
+        for named in ("ucerf[type=type1]", "ucerf[type=type2]", "accuracy[type=type2]")
+    ]
+    with pytest.raises(EquipoiseError, match="names nothing in builtin"):
+        planned(asked, settings, wishes[2:])
 
 
 @pytest.mark.parametrize(

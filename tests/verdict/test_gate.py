@@ -52,7 +52,21 @@ def test_what_was_found_is_the_reason_where_there_is_one_else_the_number() -> No
     assert replace(check, more=None).found.endswith("1,000,000 more sets would not decide half of such audits")
     assert replace(check, at_least=None, more=None).found.endswith("more data cannot decide it")
     assert replace(check, outcome="FAILED").found == "low end 0.5000"
+    assert (
+        replace(check, outcome="FAILED", of="0.6 [0.5, 0.7], n = 9").found == "low end 0.5000 of 0.6 [0.5, 0.7], n = 9"
+    )
     assert replace(check, why="no interval").found == "no interval"
+
+
+def test_a_check_shows_the_estimate_with_its_interval_and_the_n_of_the_report(planted_run: Path) -> None:
+    row = measured(planted_run, "accuracy", type="type2")
+    (check,) = gate(planted_run, ["accuracy[type=type2] >= 0.01"])
+    assert check.found == f"low {row.low:.4f} of {row.estimate}, n = {row.n}"
+
+
+def test_a_metric_with_a_slip_is_told_its_name(planted_run: Path) -> None:
+    with pytest.raises(EquipoiseError, match=r"it has no metric 'fliprate'; did you mean 'flip_rate'\?$"):
+        gate(planted_run, ["fliprate <= 0.1"])
 
 
 def test_a_bound_that_is_the_value_itself_takes_many_more_sets(planted_run: Path) -> None:

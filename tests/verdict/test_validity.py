@@ -97,6 +97,16 @@ def test_a_guesser_is_not_usable_and_one_that_leans_is_in_doubt(tmp_path: Path) 
     )
 
 
+def test_a_few_sentences_without_counterparts_are_not_called_guesses(tmp_path: Path) -> None:
+    rows = "text,pronoun,candidate_1,candidate_2,gold\nThe cook told the clerk that he was late.,he,cook,clerk,clerk\n"
+    (tmp_path / "one.csv").write_text(rows)
+    run = audit("planted:strength=3,bias=0", str(tmp_path / "one.csv"), out=tmp_path / "one", resamples=10)
+    few = (
+        "Not usable: there are too few sentences to tell answers from guesses, at least 30 are needed: right in 100.0%"
+    )
+    assert summary(run).headline.startswith(few)
+
+
 @pytest.mark.parametrize(
     ("ends", "state"),
     [((0.501, 0.9), "fine"), ((0.5, 0.9), "invalid"), ((0.1, 0.499), "invalid"), ((0.1, 0.5), "invalid")],

@@ -205,9 +205,12 @@ def test_what_cannot_be_checked_is_a_finding() -> None:
 
 def test_findings_are_written_as_json_and_progress_is_told(honest: Path) -> None:
     findings = [Finding("files", True, "schön"), Finding("answers", False, "none")]
-    text = to_json(findings)
-    assert json.loads(text) == [asdict(finding) for finding in findings]
-    assert "schön" in text and text.startswith('[\n  {\n    "name"')
+    text = to_json({"a": findings, "b": findings[:1]})
+    runs = ("a", "a", "b")
+    assert json.loads(text) == [
+        {"run": run, **asdict(finding)} for run, finding in zip(runs, [*findings, findings[0]], strict=True)
+    ]
+    assert "schön" in text and text.startswith('[\n  {\n    "run"')
     told: list[tuple[object, ...]] = []
     assert failed(verify(honest, progress=lambda *progress: told.append(progress))) == []
     assert told

@@ -53,6 +53,8 @@ def ask(
     from ..report import asked_text
 
     texts = sentences or _piped()
+    if sentences and len(sentences) > 1 and not any(" " in text for text in sentences):
+        raise EquipoiseError(f'put the sentence in quotes: equipoise ask "{" ".join(sentences)}"')
     choices |= {"pronouns": pronouns, "candidates": candidates, "groups": groups}
     with progress_bar(quiet=quiet or json) as progress:
         asked = ask_model(

@@ -144,8 +144,16 @@ def _usage(error: Any) -> str:
     old = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
     if old in RENAMED:
         return f"{error.option_name} is now --{RENAMED[old].replace('_', '-')}"
-    where = f" (see {error.ctx.command_path} --help)" if getattr(error, "ctx", None) else ""
-    return str(error.format_message()).replace("Value error, ", "").rstrip(".") + where
+    message = str(error.format_message()).replace("Value error, ", "").rstrip(".")
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return message
+    kinds = {each.name: each.param_type_name for each in context.command.params}
+    if kinds.get(old) == "argument":
+        return f"{error.option_name} is no option of {context.info_name}: write {context.command_path} {old.upper()}"
+    if message.startswith("Got unexpected extra argument") and "data" in kinds:
+        message += "; data are named with --data"
+    return f"{message} (see {context.command_path} --help)"
 
 
 def _at(error: OSError) -> str:

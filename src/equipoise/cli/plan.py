@@ -77,8 +77,9 @@ def _wishes(
         raise EquipoiseError(f"every --require needs its --if-true: there are {len(require)} and {len(if_true)}")
     wishes = [Wish("detect", amount, amount.bound) for amount in map(parse_amount, detect)]
     for text in width:
-        named = [f"{metric}={text}" for metric in USUAL] if "=" not in text else [text]
-        wishes += [Wish("width", amount, amount.bound) for amount in map(parse_amount, named)]
+        usual = "=" not in text
+        named = [f"{metric}={text}" for metric in USUAL] if usual else [text]
+        wishes += [Wish("width", amount, amount.bound, usual=usual) for amount in map(parse_amount, named)]
     wishes += [Wish("require", parse_requirement(text), 0.0, true) for text, true in zip(require, if_true, strict=True)]
     if not wishes:
         raise EquipoiseError("plan for what? Give --detect flip_bias=0.05, --width 0.02, or --require with --if-true")

@@ -11,6 +11,8 @@ from types import MappingProxyType
 from ..records import DatasetError
 
 _NEXT = re.compile(r"\s+([A-Za-z]+(?:['’]t)?)")
+_SAME = re.compile(r"['’](d|ll)\b", re.IGNORECASE)
+"""Contractions that are the same after every pronoun: he'd, they'll."""
 _JOINT = re.compile(r"\b(?:and|or|but|yet|then|nor)\b|,")
 _WORD = re.compile(r"[A-Za-z]+(?:['’]t)?")
 _JOINTS = {"and", "or", "but", "yet", "then", "nor"}
@@ -34,7 +36,10 @@ SINGULARS = MappingProxyType({plural: singular for singular, plural in PLURALS.i
 def agreeing(after: str, *, plural: bool) -> str:
     """Return what follows the subject with its verb in the other number; raise Unresolved where that is not sure."""
     if after[:1] in ("'", "’"):
-        raise Unresolved("a contraction after the pronoun can be 'is' or 'has'")
+        if not (same := _SAME.match(after)):
+            raise Unresolved("a contraction after the pronoun can be 'is' or 'has'")
+        _check_second_verb(after, same.end(), same[1], plural=plural)
+        return after
     place = 0
     while (match := _NEXT.match(after, place)) and (match[1] in WORDS["between"] or match[1].endswith("ly")):
         place = match.end()

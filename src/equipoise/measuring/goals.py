@@ -70,11 +70,25 @@ def goals(
     named = {requirement.text for several in chosen for requirement, *_ in several}
     for requirement in requirements:
         if requirement.text not in named:
-            raise EquipoiseError(f"until {requirement.text!r} names nothing in {', '.join(d.name for d, _ in parts)}")
+            where = ", ".join(dataset.name for dataset, _ in parts)
+            raise EquipoiseError(f"until {requirement.text!r} names nothing in {where}{_known(requirement, parts)}")
     # Of two runs that do not differ, one may be called better or worse: that is wrong in two ways.
     ways = sum(2 if isinstance(r, Duel) and not r.one_sided else 1 for several in chosen for r, *_ in several)
     level = 1 - (1 - plan.level) / max(1, ways)
     return [[Goal(*asked, level) for asked in several] for several in chosen]
+
+
+MOST_NAMED = 12
+"""Values of a group that are named at most."""
+
+
+def _known(requirement: Requirement, parts: Sequence[tuple[Dataset, str]]) -> str:
+    """Return what the group that a requirement names can be, in words; "" where it names one that there is."""
+    for key, value in parse_group(requirement.group).items():
+        found = {example.groups.get(key, "") for dataset, _ in parts for example in dataset.examples} - {""}
+        if found and value not in found:
+            return f"; {key} can be {', '.join(sorted(found)[:MOST_NAMED])}"
+    return ""
 
 
 Asks = tuple[Requirement, Metric, tuple[Example, ...], Outcomes | None]
@@ -84,6 +98,12 @@ def _asks(requirement: Requirement, dataset: Dataset, plan: Plan, earlier: Outco
     """Return a requirement with what counts for it in a dataset; None where nothing does."""
     metric = _metric(requirement, plan)
     examples = _counted(dataset.examples, metric, requirement)
+    if not metric.mixes_answerable and len({example.answerable for example in examples}) > 1:
+        types = sorted({example.groups.get("type", "") for example in examples} - {""})
+        named = f"; name one: {requirement.metric}[type={types[-1]}]" if types else ""
+        raise EquipoiseError(
+            f"{requirement.text!r}: {requirement.metric} is taken of each type of sentences apart{named}"
+        )
     if isinstance(requirement, Duel):
         asked = set() if earlier is None else set(earlier.example_id.tolist())
         examples = tuple(example for example in examples if example.id in asked)

@@ -46,7 +46,9 @@ def read_manifest(folder: Path) -> RunManifest:
     try:
         text = read_plain(folder, NAME, most=MOST_BYTES).decode()
     except (FileNotFoundError, NotADirectoryError):
-        raise RunError(f"{folder} is not a run folder: it has no {NAME}") from None
+        inside = min(folder.glob(f"*/{NAME}"), default=None)
+        instead = f", but folders in it do, such as {inside.parent}" if inside else ""
+        raise RunError(f"{folder} is not a run folder: it has no {NAME}{instead}") from None
     except StrangeFile as error:
         raise RunError(strange(error)) from None
     except OSError as error:

@@ -44,13 +44,15 @@ SHARES = (0.25, 0.5, 1.0, 1.5, 2.0)
 class Wish:
     """What an audit is to show of a metric: `kind` is detect, width or require; `amount` is its number.
 
-    `true` is the value that is assumed; None: as it was seen.
+    `true` is the value that is assumed; None: as it was seen. A `usual` wish, where no metric is named, is of each type
+    that has the metric.
     """
 
     kind: str
     requirement: Requirement
     amount: float
     true: float | None = None
+    usual: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,15 +92,27 @@ def planned(
         named = [wish for wish in wishes if wish.requirement.is_about(dataset.name, task.name)]
         sample = dataset.limited(MOST_PLANTED) if len(dataset.examples) > 4 * MOST_PLANTED else dataset
         outcomes = _seen(sample, task, like)
+        place = _Place(dataset, task, asked, settings, like is not None)
         for wish in named:
-            for goal in _goals(dataset, task.name, wish, settings.plan):
-                units = _units(outcomes, goal)
-                place = _Place(dataset, task, asked, settings, like is not None)
-                rows.append(_planned(place, goal, wish, units, power))
+            for one in _of_each_type(wish, dataset) if wish.usual else (wish,):
+                try:
+                    found = [(goal, _units(outcomes, goal)) for goal in _goals(dataset, task.name, one, settings.plan)]
+                except EquipoiseError:
+                    if not wish.usual:
+                        raise
+                    continue
+                rows += [_planned(place, goal, one, units, power) for goal, units in found]
     for wish in wishes:
-        if not any(row.wish == _text(wish) for row in rows):
+        if not (rows if wish.usual else any(row.wish == _text(wish) for row in rows)):
             raise EquipoiseError(f"{_text(wish)!r} names nothing in {', '.join(map(str, asked.data))}")
     return rows
+
+
+def _of_each_type(wish: Wish, dataset: Dataset) -> Iterator[Wish]:
+    """Yield the wish for each type of sentences; as it is where there are none."""
+    types = sorted({example.groups.get("type", "") for example in dataset.examples} - {""})
+    for group in [f"type={kind}" for kind in types] or [wish.requirement.group]:
+        yield replace(wish, requirement=replace(wish.requirement, group=group))
 
 
 NEAR_AND_FAR = (0.25, 0.5, 0.9)

@@ -5,6 +5,7 @@ A requirement passes when its whole interval meets the bound, fails when none of
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -45,7 +46,7 @@ class Check:
 
     `more` is how many more sets would decide half of all audits like it, None where no number would. Eight in ten take
     from `at_least` to `at_most`, None being more than anybody asks. `passed` counts an undecided check as the gate was
-    asked to.
+    asked to. `of` is the estimate in words, with its interval and n.
     """
 
     requirement: str
@@ -60,11 +61,12 @@ class Check:
     passed: bool = False
     at_least: int | None = None
     at_most: int | None = None
+    of: str = ""
 
     @property
     def found(self) -> str:
         """What was found, in words."""
-        text = self.why or f"{self.tested} {self.number:.4f}"
+        text = self.why or f"{self.tested} {self.number:.4f}{self.of and f' of {self.of}'}"
         if self.outcome == UNDECIDED and not self.why:
             text += f"; the bound is inside the interval, {self._needed}"
         return text
@@ -178,11 +180,11 @@ def _checks(run: Run, requirement: Requirement, rules: Rules) -> list[Check]:
             where, tested = f"{part}, {requirement.group}", replace(row.estimate, n=_sets(part, row))
             bound = (requirement.sign, requirement.bound)
             settled = decision_on(part, requirement) if rules.test_at == "cautious" else None
-            check = (
-                rules.check(requirement.text, where, tested, bound, _growth(part, row))
-                if settled is None
-                else rules.settled(settled, where)
-            )
+            if settled is None:
+                check = rules.check(requirement.text, where, tested, bound, _growth(part, row))
+                check = replace(check, of=_words(row.estimate))
+            else:
+                check = rules.settled(settled, where)
             checks.append(_if_usable(check, [part], rules))
     if not checks:
         raise EquipoiseError(_nothing(run, requirement.text, requirement.metric, requirement.group))
@@ -239,7 +241,9 @@ def _nothing(run: Run, text: str, metric: str, group: str) -> str:
     """Return a sentence on what the run has instead of what a requirement names."""
     names = sorted({name for part in run.parts for name in part.measured.metrics})
     if metric not in names:
-        return f"{text!r} names nothing in {run.path}: it has no metric {metric!r}, but {', '.join(names)}"
+        near = difflib.get_close_matches(metric, names, n=1)
+        instead = f"; did you mean {near[0]!r}?" if near else f", but {', '.join(names)}"
+        return f"{text!r} names nothing in {run.path}: it has no metric {metric!r}{instead}"
     groups = dict.fromkeys(label for part in run.parts for label in part.measured.groups_of(metric))
     few = [label for label in groups if "occupation=" not in label][:12]
     return f"{text!r} names nothing in {run.path}: {metric} was not measured for {group}, but for {'; '.join(few)}"
@@ -270,7 +274,11 @@ def _drops(run: Run, baseline: Run, drops: Sequence[str], rules: Rules) -> Itera
             parts = [part for side in (run, baseline) for part in side.parts if (part.dataset, part.task) == key]
             more = _drop_growth(test, turned=turned)
             check = rules.check(f"drop of {drop.text}", test.data, tested, ("<=", drop.bound), more)
-            yield _if_usable(check, parts, rules)
+            yield _if_usable(replace(check, of=_words(tested)), parts, rules)
+
+
+def _words(estimate: Estimate) -> str:
+    return f"{estimate}, n = {estimate.n:,}"
 
 
 def _speaks_of(drop: Requirement, test: Tested) -> bool:

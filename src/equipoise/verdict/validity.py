@@ -222,6 +222,10 @@ def _accuracy(part: Part) -> Iterator[Finding]:
             yield replace(guess, text=beside, beside=beside)
         else:
             text = f"it guesses, {guess.text}, and leans nowhere. High scores mean nothing here."
+            accuracy = guess.rests_on[0]
+            if accuracy.n < FEWEST_SETS and accuracy.high >= 1 / part.outcomes.k:
+                few = f"there are too few sentences to tell answers from guesses, at least {FEWEST_SETS} are needed"
+                text = f"{few}: {guess.text}."
             yield replace(guess, state="invalid", text=text)
 
 

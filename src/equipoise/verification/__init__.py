@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -194,6 +194,7 @@ def _tables(run: Run, parts: list[tuple[RunKey, Outcomes]], source: str, report:
     yield from certified(run)
 
 
-def to_json(findings: list[Finding]) -> str:
-    """Return the findings as JSON."""
-    return json.dumps([asdict(finding) for finding in findings], indent=2, ensure_ascii=False)
+def to_json(found: Mapping[str, list[Finding]]) -> str:
+    """Return the findings of each run as one JSON list; every finding names its run."""
+    listed = [{"run": run, **asdict(finding)} for run, findings in found.items() for finding in findings]
+    return json.dumps(listed, indent=2, ensure_ascii=False)

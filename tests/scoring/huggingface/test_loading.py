@@ -99,7 +99,7 @@ def test_no_such_folder_or_file(tmp_path: Path) -> None:
     assert refusal(tmp_path / "missing.gguf") == f"GGUF file {tmp_path}/missing.gguf does not exist"
     assert refusal("hf:") == "hf: needs the name of a model, such as hf:owner/name"
     (tmp_path / "file").write_text("")
-    assert refusal(tmp_path / "file") == f"{tmp_path}/file is not a folder with a model"
+    assert refusal(tmp_path / "file") == f"{tmp_path}/file is not a folder with a model; a table is named with data"
 
 
 def test_a_folder_without_weights(folder: Path) -> None:

@@ -133,9 +133,11 @@ def test_what_is_no_folder_with_a_model(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "file").write_text("")
-    for name in ("./none", "/none", "~/none", "file"):
-        with pytest.raises(ModelError, match=f"^{name} is not a folder with a model$"):
+    table = "; a table is named with data"
+    for name, more in (("./none", ""), ("/none", ""), ("~/none", ""), ("file", table), ("./file", table)):
+        with pytest.raises(ModelError, match=f"^{name} is not a folder with a model{more}$") as refused:
             loading.open_huggingface(name, EngineOptions())
+        assert refused.value.names == (("data",) if more else ())
     (tmp_path / "adapter_config.json").write_text("{}")
     sentence = "is a peft adapter: name its base model, and give this folder as adapter$"
     with pytest.raises(ModelError, match=sentence):

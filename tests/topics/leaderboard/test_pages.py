@@ -13,6 +13,7 @@ from kept_texts import assert_kept
 
 from equipoise.records import EquipoiseError, Measurement
 from equipoise.records.showing import Cell, Chart, Dot, Finding, Section, Table, cases_link, every
+from equipoise.subset import subset_run
 from equipoise.topics.leaderboard import pages as topic
 from equipoise.topics.leaderboard.boards import Board, read_submissions, run_folders
 from equipoise.topics.leaderboard.pages import Site, SitePage, board_order, forest, pages
@@ -53,6 +54,30 @@ def test_there_is_a_page_for_each_metric_dataset_and_model(site: Site, made: dic
 def test_a_first_page_by_a_metric_that_is_not_ranked_is_refused(site: Site) -> None:
     with pytest.raises(EquipoiseError, match=r"^the leaderboard has no metric 'unheard', but flip_rate, .*ucerf"):
         list(pages(replace(site, main="unheard")))
+
+
+def test_a_metric_that_no_run_has_is_refused_by_name(site: Site) -> None:
+    site.check()
+    replace(site, main="accuracy").check()
+    with pytest.raises(EquipoiseError, match=r"^unknown metric of these runs 'fliprate'; did you mean 'flip_rate'\?$"):
+        replace(site, main="fliprate").check()
+    bare = replace(site, main="flip_rate")
+    bare.__dict__["boards"] = []
+    with pytest.raises(EquipoiseError, match=r"^the runs have none of the metrics of a leaderboard; measure them with"):
+        bare.check()
+
+
+def test_a_board_without_any_metric_lists_its_models(board_runs: Path, tmp_path: Path) -> None:
+    part = subset_run(board_runs / "clear", ["gender=male"], out=tmp_path / "part", resamples=2)
+    site = Site(read_submissions([part.path]))
+    boards = {board.kind: board for board in site.boards}
+    assert not topic.metric_names([boards["type1"]]), "without a second pronoun, ambiguous sentences have no metric"
+    (page,) = [page for page in pages(site) if page.kicker == "dataset"]
+    tables = [table for section in page.sections for table in section.every(Table)]
+    assert [len(table.rows) for table in tables] == [1, 1] and [column.title for column in tables[1].columns] == [
+        "model",
+        "audited",
+    ]
 
 
 def test_the_index_ranks_every_model_and_leads_to_its_cases(made: dict[str, SitePage]) -> None:

@@ -43,6 +43,8 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
             raise ModelError(f"{name} is a peft adapter: name its base model, and give this folder as adapter")
         weights = {"source": name, **_checked(_weight_files(folder, options), options)}
         return open_folder(folder, options, name=folder.resolve().name, weights=weights)
+    if folder.is_file():
+        raise ModelError(f"{name} is not a folder with a model; a table is named with data", "data")
     if name.startswith((".", "/", "~")) or folder.exists():
         raise ModelError(f"{name} is not a folder with a model")
     source, _, revision = name.partition("@")

@@ -10,6 +10,7 @@ from importlib import resources
 from math import inf
 from urllib.parse import quote
 
+from ...catalog import find
 from ...metrics.naming import metric_of
 from ...records import EquipoiseError, Estimate
 from ...records.showing import Axis, Cell, Chart, Column, Content, Dot, Finding, Panel, Row, Section, Table, cases_link
@@ -77,6 +78,14 @@ class Site:
         if self.main not in (MAIN, *names):
             raise EquipoiseError(f"the leaderboard has no metric {self.main!r}, but {', '.join(names)}")
         return {**_addresses("metrics", names), self.main if self.main in names else names[0]: "index.html"}
+
+    def check(self) -> None:
+        """Raise an error where the runs have no metric that is ranked, or not the one that was named."""
+        if not self.metrics:
+            reason = "the runs have none of the metrics of a leaderboard; measure them with the usual metrics"
+            raise EquipoiseError(reason)
+        if self.main != MAIN:
+            find(self.main, {metric.name: metric for metric in self.metrics}, kind="metric of these runs")
 
 
 def _addresses(folder: str, names: Iterable[str]) -> dict[str, str]:
@@ -254,10 +263,11 @@ def dataset_page(site: Site, title: str) -> SitePage:
 def _by_model(site: Site, board: Board) -> Table:
     """Return a row for each model of a board and a column for each metric."""
     metrics = usual(metric_names([board]))
-    standings = zip(*(board.standings(metric.name) for metric in metrics), strict=True)
+    # A part of a run may have no metric of a leaderboard: its models are listed all the same.
+    several = [board.standings(metric.name) for metric in metrics]
     rows = [
-        Row((_model(site, entry.model, "../"), *map(_cell, row), entry.submission.finished[:10]))
-        for entry, row in zip(board.entries, standings, strict=True)
+        Row((_model(site, entry.model, "../"), *(_cell(of[number]) for of in several), entry.submission.finished[:10]))
+        for number, entry in enumerate(board.entries)
     ]
     columns = (Column("model", words=True), *_columns(metrics), Column("audited", words=True))
     return Table("", columns, rows, sortable=True)
