@@ -108,7 +108,7 @@ class GivenText:
     async def known(self, context: Context) -> Mapping[Any, float]:
         """Return the log-probabilities of the last tokens of a known context."""
         ids = await self.tokens.context(context)
-        (row,) = await self.api.given_tokens([ids], has_entries=self.has_entries)
+        (row,) = await self.api.given_tokens([ids], has_entries=self.has_entries, known=self.beside)
         return dict(list(enumerate(row))[-KNOWN_PLACES:])
 
     async def check_drawn(self, context: Context) -> None:
@@ -269,9 +269,10 @@ class Samples:
 
     @property
     def name(self) -> str:
-        """How many answers are sampled."""
+        """How many answers are sampled, and from what."""
         after = f", each after at most {self.reasoning} tokens of reasoning" if self.reasoning else ""
-        return f"{self.count} sampled answers{after}"
+        drawn = "from all tokens" if self.api.draws_whole else "as the server's own settings say"
+        return f"{self.count} sampled answers{after}, drawn {drawn}"
 
     async def score(self, prompt: Prompt, key: str) -> Score:
         """Return the score from sampled answers."""
