@@ -198,6 +198,15 @@ def _much_the_same(server: Faulty, path: str, body: dict[str, Any], answer: dict
     return answer
 
 
+def _named_tokens(server: Faulty, path: str, body: dict[str, Any], answer: dict[str, Any]) -> Any:
+    """Call tokens by what they are called in a vocabulary of bytes."""
+    for choice in answer["choices"]:
+        for place in choice["logprobs"]["content"] if choice["logprobs"] else []:
+            for entry in (place, *place["top_logprobs"]):
+                entry["token"] = entry["token"].replace(" ", "Ġ").replace("\n", "Ċ")
+    return answer
+
+
 def _cut(server: Faulty, path: str, body: dict[str, Any], answer: dict[str, Any]) -> Any:
     """Answer as if only the last eight tokens, or words, had been asked."""
     body = copy.deepcopy(body)
@@ -386,12 +395,15 @@ TEXTS = {
 
 CHATS = {"the answer to much the same prompt": Kind(_much_the_same)}
 
-FAULTS = {**ANY, **NUMBERS, **LISTS, **TOKENS, **TEXTS, **CHATS}
+NAMES = {"tokens by their names": Kind(_named_tokens)}
+"""No fault: the scores are as they would be without."""
+
+FAULTS = {**ANY, **NUMBERS, **LISTS, **TOKENS, **TEXTS, **CHATS, **NAMES}
 
 OF_WAY = {
     "echo": {**ANY, **NUMBERS, **LISTS, **TOKENS},
     "plain echo": {**ANY, **NUMBERS, **LISTS},
     "next tokens": {**ANY, **NUMBERS, **LISTS, **TOKENS},
-    "chat": {**ANY, **NUMBERS, **CHATS},
+    "chat": {**ANY, **NUMBERS, **CHATS, **NAMES},
     "samples": {**ANY, **TEXTS, **CHATS},
 }

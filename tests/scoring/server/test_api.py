@@ -190,3 +190,22 @@ def test_next_tokens_are_those_of_the_prompt_and_a_known_one_is_checked_beside_i
     else:
         assert apart(lambda: asyncio.run(ask())) == tables[0]
     assert server.bodies[0]["prompt"] == ([[1, 2], [3, 4]] if known else [1, 2])
+
+
+def test_what_a_server_says_that_it_read_is_checked_in_every_question_of_token_ids(server: Loopback) -> None:
+    table = {"tokens": ["token_id:7"], "token_logprobs": [-0.5], "top_logprobs": [{"token_id:7": -0.5}]}
+    echo = {"tokens": ["token_id:1", "token_id:2"], "token_logprobs": [None, -0.5], "top_logprobs": None}
+    short = {"usage": {"prompt_tokens": 1}}
+
+    def asked(answer: dict[str, Any], ask: Any) -> None:
+        async def work() -> None:
+            async with Client(server.url, Limits(attempts=1)) as client:
+                await ask(Api(client, "toy"))
+
+        server.script = [(200, answer | short, {})] * 2
+        with pytest.raises(ModelError, match="the server read 1 tokens, but was given 2"):
+            apart(lambda: asyncio.run(work()))
+
+    asked({"choices": [{"logprobs": table}]}, lambda api: api.next_tokens([1, 2], 1))
+    asked({"choices": [{"logprobs": echo}]}, lambda api: api.given_tokens([[1, 2]]))
+    asked({"choices": [{"text": "a"}]}, lambda api: api.write([1, 2], tokens=1, temperature=0.0))

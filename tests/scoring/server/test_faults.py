@@ -38,6 +38,7 @@ QUICK = {
     ("chat", "after temperature", "from the start"),
     ("chat", "the answer to much the same prompt", "from the start"),
     ("chat", ANOTHER, "after the probe"),
+    ("chat", "tokens by their names", "from the start"),
     ("samples", f"{MODEL} behind a cache", "after the probe"),
     ("samples", "some texts filtered", "once in a hundred"),
 }

@@ -197,6 +197,8 @@ def test_each_method_takes_its_forms_and_tasks() -> None:
     check_task(GivenText(None, bare, None, True), words, name="n")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"^n offers only first token of a chat answer, top 5, which can do mcq"):
         check_task(ChatLetter(None, 5), words, name="n")  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"but not cloze \(given text: no: odd\)$"):
+        check_task(ChatLetter(None, 5), words, name="n", why="given text: no: odd")  # type: ignore[arg-type]
     with pytest.raises(
         ModelError,
         match=r"drawn as the server's own settings say, which can do next-word and mcq, but not cloze$",
@@ -301,7 +303,9 @@ class Tables:
     [
         (Tables(300), (300, True)),
         (Tables(256), (256, True)),
-        (Tables(255), (255, False)),
+        (Tables(255, mass=0.9999), (255, False)),
+        (Tables(255), "the 255 most probable tokens add up to 1, as if there were no others"),
+        (Tables(2), "the 2 most probable tokens add up to 1, as if there were no others"),
         (Tables(300, mass=0.99), (300, False)),
         (Tables(300, refused=20), (20, False)),
         (Tables(300, refused=5), (5, False)),
@@ -340,6 +344,8 @@ def test_failures_are_counted_and_the_first_named() -> None:
     asked = "check which model it serves and repeat the command"
     assert str(changed) == f"the server's answers changed during the audit (odd); {then} {asked}"
     assert str(gone) == f"the server does not answer any more (silent); {then} start it again and repeat the command"
+    unusable = "a known question got no usable answer (odd)"
+    assert str(_stopped(Malformed("odd"), "3 scores")) == f"{unusable}; {then} check the server and repeat the command"
 
 
 def test_whether_a_served_model_thinks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,6 +164,7 @@ class Api:
         body = {"prompt": prompt, "max_tokens": 1, "logprobs": k, "temperature": temperature}
 
         def table(answer: Any) -> dict[int, float]:
+            answers.check_read(answer, [ids] if known is None else [ids, known.ids])
             rows = answers.choices(answer, 1 if known is None else 2)
             first, *others = [answers.next_table(row, least, k, is_best=temperature == 0) for row in rows]
             if known is not None:
@@ -193,6 +194,7 @@ class Api:
         body = {"prompt": prompt, "max_tokens": 1, "logprobs": 1, "echo": True, "temperature": 0.0}
 
         def given(answer: Any) -> list[list[float]]:
+            answers.check_read(answer, asked)
             pairs = zip(answers.choices(answer, len(asked)), asked, strict=True)
             values = [answers.echoed(choice, row, has_entries=has_entries) for choice, row in pairs]
             if known is None:
@@ -243,8 +245,13 @@ class Api:
         if context and isinstance(context[0], Message):
             body |= {"messages": [m._asdict() for m in context if isinstance(m, Message)]}
             return await self._chat(body, lambda a: [answers.replied(c) for c in answers.choices(a, 1, most)], "text")
-        body |= {"prompt": list(context)}
-        return await self._complete(body, lambda a: [answers.written(c) for c in answers.choices(a, 1, most)], "text")
+        ids = [token for token in context if isinstance(token, int)]
+
+        def texts(answer: Any) -> list[str | None]:
+            answers.check_read(answer, [ids])
+            return [answers.written(choice) for choice in answers.choices(answer, 1, most)]
+
+        return await self._complete({**body, "prompt": ids}, texts, "text")
 
     async def reply(self, prompt: str, *, seed: int, temperature: float, tokens: int) -> Reply:
         """Return the reply to one message; an empty one is asked for again, Refused where it was filtered."""

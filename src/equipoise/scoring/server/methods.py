@@ -340,9 +340,11 @@ def without_beginning(context: Context) -> tuple[Message, ...]:
     return context[:-1] if context[-1].role == "assistant" else context
 
 
-def check_task(method: Method, prompts: Sequence[Prompt], *, name: str) -> None:
-    """Refuse prompts of a task that the method cannot do."""
+def check_task(method: Method, prompts: Sequence[Prompt], *, name: str, why: str = "") -> None:
+    """Refuse prompts of a task that the method cannot do; `why` says what is wrong with better methods."""
     for prompt in prompts:
         if method.tasks and prompt.task not in method.tasks:
             able = " and ".join(method.tasks)
-            raise ModelError(f"{name} offers only {method.name}, which can do {able}, but not {prompt.task}")
+            raise ModelError(
+                f"{name} offers only {method.name}, which can do {able}, but not {prompt.task}{why and f' ({why})'}"
+            )
