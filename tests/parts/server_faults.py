@@ -6,6 +6,7 @@ import copy
 import gzip
 import json
 import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,9 @@ class Faulty(Loopback):
     def __init__(self, way: str, fault: str, when: str, *, template: str = "") -> None:
         self.fault, self.when, self.wrong, self._seen = FAULTS[fault], when, 0, 0
         self._is_tested = False
+        self.under_way: list[tuple[str, dict[str, Any]]] = []
+        self.given: dict[str, Any] = {}
+        """The first answer to each request that can be told from others."""
         # Once in a hundred requests, beginning with another one for each fault.
         self._first = int(np.random.default_rng([*fault.encode()]).integers(10, 60))
         super().__init__(*WAYS[way]["faults"], template=template)
@@ -48,8 +52,18 @@ class Faulty(Loopback):
         self._is_tested = True
 
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:
+        self.under_way.append((path, body))
+        try:
+            return self.faulty(path, body)
+        finally:
+            self.under_way.remove((path, body))
+
+    def faulty(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:
         status, answer = super().answer(path, body)
-        if status != 200 or not self.is_due(path, body):
+        if status != 200:
+            return status, answer
+        if not self.is_due(path, body):
+            self.given.setdefault(asked(body), answer)
             return status, answer
         changed = self.fault.make(self, path, body, copy.deepcopy(answer))
         self.wrong += changed != answer
@@ -66,6 +80,11 @@ class Faulty(Loopback):
         with self._lock:
             self._seen += 1
             return self.when == "after the probe" or self._seen % PERIOD == self._first
+
+
+def asked(body: dict[str, Any]) -> str:
+    """Return a request as a cache knows it."""
+    return json.dumps(body, sort_keys=True)
 
 
 class Kind:
@@ -148,6 +167,44 @@ def _swap(server: Faulty, path: str, body: dict[str, Any], answer: dict[str, Any
 
 def _named_swap(server: Faulty, path: str, body: dict[str, Any], answer: dict[str, Any]) -> Any:
     return {**server.other.answer(path, body)[1], "model": "toy-mini"}
+
+
+def _cached_swap(server: Faulty, path: str, body: dict[str, Any], answer: dict[str, Any]) -> Any:
+    """Answer as another model, but for what was asked before."""
+    return server.given.get(asked(body)) or _swap(server, path, body, answer)
+
+
+def _neighbour(server: Faulty, path: str, body: dict[str, Any], answer: dict[str, Any]) -> Any:
+    """Give the answer to another request, where one is under way."""
+    for _ in range(20):
+        for other, theirs in list(server.under_way):
+            if other == path and theirs != body:
+                return Loopback.answer(server, path, theirs)[1]
+        time.sleep(0.005)
+    return answer
+
+
+def _much_the_same(server: Faulty, path: str, body: dict[str, Any], answer: dict[str, Any]) -> Any:
+    """Give the first answer to a conversation that differs in at most one word."""
+    words = body["messages"][-1]["content"].split()
+    rest = {name: value for name, value in body.items() if name not in ("messages", "top_p")}
+    for text, first in server.given.items():
+        other = json.loads(text)
+        theirs = other.pop("messages", [{"content": ""}])[-1]["content"].split()
+        other.pop("top_p", None)
+        if other == rest and len(theirs) == len(words) and sum(map(str.__ne__, words, theirs)) <= 1:
+            return first
+    server.given[asked(body)] = answer
+    return answer
+
+
+def _named_tokens(server: Faulty, path: str, body: dict[str, Any], answer: dict[str, Any]) -> Any:
+    """Call tokens by what they are called in a vocabulary of bytes."""
+    for choice in answer["choices"]:
+        for place in choice["logprobs"]["content"] if choice["logprobs"] else []:
+            for entry in (place, *place["top_logprobs"]):
+                entry["token"] = entry["token"].replace(" ", "Ġ").replace("\n", "Ċ")
+    return answer
 
 
 def _cut(server: Faulty, path: str, body: dict[str, Any], answer: dict[str, Any]) -> Any:
@@ -249,6 +306,8 @@ def _message(value: Any) -> Callable[[dict[str, Any]], None]:
 ANY = {
     "another model": Kind(_swap),
     "another model, named": Kind(_named_swap),
+    "another model behind a cache": Kind(_cached_swap),
+    "another request's answer": Kind(_neighbour),
     "another fingerprint": Kind(lambda server, path, body, answer: {**answer, "system_fingerprint": "fp-2"}),
     "context cut": Kind(_cut),
     "after temperature": Kind(_sharpened),
@@ -334,12 +393,17 @@ TEXTS = {
     "no message": Kind(_texts(lambda choice: choice.pop("message", None) and None)),
 }
 
-FAULTS = {**ANY, **NUMBERS, **LISTS, **TOKENS, **TEXTS}
+CHATS = {"the answer to much the same prompt": Kind(_much_the_same)}
+
+NAMES = {"tokens by their names": Kind(_named_tokens)}
+"""No fault: the scores are as they would be without."""
+
+FAULTS = {**ANY, **NUMBERS, **LISTS, **TOKENS, **TEXTS, **CHATS, **NAMES}
 
 OF_WAY = {
     "echo": {**ANY, **NUMBERS, **LISTS, **TOKENS},
     "plain echo": {**ANY, **NUMBERS, **LISTS},
     "next tokens": {**ANY, **NUMBERS, **LISTS, **TOKENS},
-    "chat": {**ANY, **NUMBERS},
-    "samples": {**ANY, **TEXTS},
+    "chat": {**ANY, **NUMBERS, **CHATS, **NAMES},
+    "samples": {**ANY, **TEXTS, **CHATS},
 }

@@ -161,10 +161,10 @@ def test_how_many_choices_there_must_be() -> None:
 
     for count, limits in ((1, (1,)), (2, (2,)), (1, (1, 3)), (3, (1, 3))):
         assert chosen(count, *limits) == [{}] * count
-    refused(lambda: chosen(2, 1), "the server was asked for 1 answers, and 2 came back")
-    refused(lambda: chosen(0, 1), "the server was asked for 1 answers, and 0 came back")
-    refused(lambda: chosen(4, 1, 3), "the server was asked for 3 answers, and 4 came back")
-    refused(lambda: chosen(0, 1, 3), "the server was asked for 3 answers, and 0 came back")
+    refused(lambda: chosen(2, 1), "the number of the server's answers is 2, not 1")
+    refused(lambda: chosen(0, 1), "the number of the server's answers is 0, not 1")
+    refused(lambda: chosen(4, 1, 3), "the number of the server's answers is 4, not 3")
+    refused(lambda: chosen(0, 1, 3), "the number of the server's answers is 0, not 3")
     for odd in (({},), [{}, 3], "ab", "abcde", [3] * 5):
         refused(lambda odd=odd: chosen(odd, 1, 3), "the server's answer has no value")
     some = [{"index": 0}, {"index": None}]
@@ -273,6 +273,35 @@ def test_the_table_of_a_chat_answer() -> None:
     assert table(tied) == {"A": -0.9, " B": -0.9}
 
 
+def test_a_token_of_a_chat_is_its_bytes_and_has_spaces_for_the_marks_of_vocabularies() -> None:
+    def text(token: Any, *given: Any) -> Any:
+        entry = {"token": token, "logprob": -0.5} | ({"bytes": given[0]} if given else {})
+        first = {**entry, "top_logprobs": [entry]}
+        (name,) = answers.chat_table({"message": {"content": ""}, "logprobs": {"content": [first]}}, 1, is_best=True)
+        return name
+
+    assert [text(token) for token in (" A", "ĠA", "▁A", "▁▁A", "Ċ", "AĠ", "Ä")] == [
+        *(" A", " A", " A", "  A", "\n", "AĠ", "Ä"),
+    ]
+    assert text("�", [32, 65]) == " A" == text(" A", None) == text("", [196, 160, 65])
+    for odd in ([240, 159], [300], ["x"], "AB", [True, None]):
+        assert text("A", odd) == "A"
+
+
+def test_a_server_that_cuts_a_prompt_or_adds_to_it_says_so() -> None:
+    rows = [[1, 2, 3], [4, 5]]
+    for count in (3, 5, 0, None, "x", 3.5):
+        answers.check_read({"usage": {"prompt_tokens": count}}, rows)
+    for usage in ({}, None, "x", []):
+        answers.check_read({"usage": usage}, rows)
+    answers.check_read({}, rows)
+    for count in (1, 2, 4, 6):
+        refused(
+            lambda count=count: answers.check_read({"usage": {"prompt_tokens": count}}, rows),
+            f"the server read {count} tokens, but was given 5",
+        )
+
+
 def test_what_a_model_wrote() -> None:
     filtered = {"finish_reason": "content_filter"}
     assert [answers.written(choice) for choice in ({"text": "a"}, {"text": None}, {"text": "a", **filtered})] == [
@@ -301,8 +330,6 @@ def test_which_replies_are_refused() -> None:
     assert answers.check_reply({**said("a"), "error": "odd"}) is None
     shape = "its answer has no choices[0].message"
     for answer, kind, sentence in (
-        ({"error": {}}, Unusable, "its answer is an error with status 200"),
-        ({"error": "odd"}, Unusable, "its answer is an error with status 200"),
         ({"error": None}, Unusable, shape),
         ({"choices": []}, Unusable, shape),
         ({"choices": [{"message": "a"}]}, Unusable, shape),

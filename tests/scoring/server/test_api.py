@@ -10,7 +10,7 @@ from server_loopback import Loopback
 from threads import apart
 
 from equipoise.records import Message, ModelError
-from equipoise.scoring.server.api import Api, Changed, Known
+from equipoise.scoring.server.api import WHOLE, Api, Changed, Known
 from equipoise.scoring.server.http_client import Client, Limits, Refused, Unanswered
 
 
@@ -88,10 +88,41 @@ def test_a_conversation_is_sent_as_messages_with_their_roles(server: Loopback) -
     begun = {"model": "toy", "messages": messages}
     asked = {**begun, "max_tokens": 1, "logprobs": True}
     assert server.bodies == [
-        {**asked, "temperature": 0.0, "top_logprobs": 5},
-        {**asked, "temperature": 1.0, "top_logprobs": 3},
-        {**begun, "max_tokens": 9, "temperature": 0.5, "n": 2},
+        {**asked, "temperature": 0.0, "top_logprobs": 5, "top_p": pytest.approx(1, abs=1e-4)},
+        {**asked, "temperature": 1.0, "top_logprobs": 3, "top_p": pytest.approx(1, abs=1e-4)},
+        {**begun, "max_tokens": 9, "temperature": 0.5, "n": 2, "top_p": pytest.approx(1, abs=1e-4), **WHOLE[0]},
     ]
+    fresh = {body["top_p"] for body in server.bodies}
+    assert len(fresh) == 3 and max(fresh) < 1, "no cache has seen the request"
+
+
+@pytest.mark.parametrize(("takes", "whole"), [(0, True), (1, True), (2, False), (3, False)])
+def test_a_server_that_refuses_settings_is_asked_without_them(server: Loopback, takes: int, whole: bool) -> None:
+    def refused(body: dict[str, Any]) -> bool:
+        unknown = [{}, {"top_k": 0}, {"top_k": 0, "min_p": 0}, {"top_k": 0, "min_p": 0, "top_p": 0}][takes]
+        return bool(unknown.keys() & body.keys()) and not (takes == 1 and body["top_k"] == -1)
+
+    def answer(path: str, body: dict[str, Any]) -> tuple[int, Any]:
+        if refused(body) or body["messages"][0]["content"] == "odd":
+            return 400, {"error": "unknown"}
+        return 200, {"choices": [{"message": {"content": "one"}}]}
+
+    async def ask(*texts: str) -> tuple[Any, Any]:
+        async with Client(server.url, Limits(attempts=1)) as client:
+            api = Api(client, "toy")
+            for text in texts:
+                try:
+                    await api.write([Message("user", text)], tokens=9, temperature=1.0)
+                except ModelError as error:
+                    assert str(error).endswith("HTTP 400: unknown")
+            return api.draws_whole, [body.get("top_k", body.get("top_p", 0) > 0) for body in server.bodies]
+
+    server.answer = answer  # type: ignore[method-assign]
+    ways = [0, -1, True, False]
+    # A text that is refused in every way says nothing of the ways.
+    assert apart(lambda: asyncio.run(ask("odd", "even", "odd", "even"))) == (
+        whole, [*ways, *ways[: takes + 1], ways[takes], ways[takes]]
+    )  # fmt: skip
 
 
 def test_one_text_is_asked_for_once_and_several_one_by_one_where_they_are_refused(server: Loopback) -> None:
@@ -112,10 +143,10 @@ def test_one_text_is_asked_for_once_and_several_one_by_one_where_they_are_refuse
 
     for status in (400, 422):
         with pytest.raises(ModelError, match=f"HTTP {status}: n must be 1"):
-            written(1, (status, refused), (200, said))
-        assert [body["n"] for body in server.bodies] == [1]
-        assert written(2, (status, refused), (200, said), (200, said)) == ["one", "one"]
-        assert [body["n"] for body in server.bodies] == [2, 1, 1]
+            written(1, *[(status, refused)] * 4, (200, said))
+        assert [body["n"] for body in server.bodies] == [1] * 4
+        assert written(2, *[(status, refused)] * 4, (200, said), (200, said)) == ["one", "one"]
+        assert [body["n"] for body in server.bodies] == [2, 2, 2, 2, 1, 1]
     with pytest.raises(ModelError, match="HTTP 401"):
         written(2, (401, refused), (200, said), (200, said))
     assert [body["n"] for body in server.bodies] == [2]
@@ -159,3 +190,22 @@ def test_next_tokens_are_those_of_the_prompt_and_a_known_one_is_checked_beside_i
     else:
         assert apart(lambda: asyncio.run(ask())) == tables[0]
     assert server.bodies[0]["prompt"] == ([[1, 2], [3, 4]] if known else [1, 2])
+
+
+def test_what_a_server_says_that_it_read_is_checked_in_every_question_of_token_ids(server: Loopback) -> None:
+    table = {"tokens": ["token_id:7"], "token_logprobs": [-0.5], "top_logprobs": [{"token_id:7": -0.5}]}
+    echo = {"tokens": ["token_id:1", "token_id:2"], "token_logprobs": [None, -0.5], "top_logprobs": None}
+    short = {"usage": {"prompt_tokens": 1}}
+
+    def asked(answer: dict[str, Any], ask: Any) -> None:
+        async def work() -> None:
+            async with Client(server.url, Limits(attempts=1)) as client:
+                await ask(Api(client, "toy"))
+
+        server.script = [(200, answer | short, {})] * 2
+        with pytest.raises(ModelError, match="the server read 1 tokens, but was given 2"):
+            apart(lambda: asyncio.run(work()))
+
+    asked({"choices": [{"logprobs": table}]}, lambda api: api.next_tokens([1, 2], 1))
+    asked({"choices": [{"logprobs": echo}]}, lambda api: api.given_tokens([[1, 2]]))
+    asked({"choices": [{"text": "a"}]}, lambda api: api.write([1, 2], tokens=1, temperature=0.0))

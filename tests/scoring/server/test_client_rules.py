@@ -234,6 +234,8 @@ FAULTS: list[tuple[Any, type[Exception], str, bool]] = [
     (UnicodeEncodeError("utf-8", "x", 0, 1, "odd"), Refused, f"{URL} is not asked: the text holds half of a", False),
     (b"[", Unusable, "its answer is not JSON", False),
     (b"[1]", Unusable, "its answer is not a JSON object", False),
+    (b'{"error": {"message": "busy"}}', Unusable, "its answer is an error, HTTP 200: busy", False),
+    (b'{"error": "busy"}', Unusable, "its answer is an error, HTTP 200: busy", False),
 ]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import html
 import pickle
 import traceback
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -40,8 +42,11 @@ def test_a_key_is_sent_and_no_one_else_can_see_it(monkeypatch: pytest.MonkeyPatc
 def test_a_key_is_taken_out_of_what_a_server_says_in_every_spelling() -> None:
     key = Key(SECRET)
     spellings = [SECRET, SECRET.replace("\\", "\\\\"), SECRET.replace("/", "\\/"), "sk-a/very%5Csecret%2Bkey"]
+    spellings += [quote(SECRET, safe=""), quote(SECRET).lower(), SECRET.replace("+", "\\u002B").replace("\\s", "\\\\s")]
+    spellings += ["".join(f"&#x{ord(c):X};" if c in "/+\\" else c for c in SECRET)]
     for text in spellings:
         assert key.hidden(f"no such key: {text}.") == "no such key: …."
+    assert Key("sk-a&b<'c'").hidden(html.escape("bad: sk-a&b<'c'")) == "bad: …"
     assert Key("EMPTY").hidden('{"token": "EMPTY"}') == '{"token": "EMPTY"}', "a placeholder is no secret"
     assert Key("EMPTY").hidden("bad key EMPTY", shortest=1) == "bad key …"
     assert Key().hidden("abc", shortest=0) == "abc"

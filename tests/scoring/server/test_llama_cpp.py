@@ -55,6 +55,24 @@ def test_candidates_are_walked_and_close_to_the_same_model_in_process(url: str, 
 
 
 @pytest.mark.slow
+def test_answers_are_drawn_from_all_tokens_whatever_the_server_s_own_settings(url: str) -> None:
+    async def asked() -> tuple[dict[int, float], list[str | None], bool | None]:
+        async with Client(url, Limits(attempts=1)) as client:
+            (name,) = await served_models(client)
+            api = Api(client, name)
+            ids = await api.tokenize("The doctor told the nurse that she", special=False)
+            texts = await api.write(ids, tokens=1, temperature=1.0, count=100)
+            return await api.next_tokens(ids, 100), texts, api.draws_whole
+
+    table, texts, is_whole = apart(lambda: asyncio.run(asked()))
+    best = max(table.values())
+    likely = sum(math.exp(value) for value in table.values() if value > best + math.log(0.05))
+    assert is_whole and likely < 0.85
+    # llama.cpp's own min_p of 0.05 leaves 11 words.
+    assert len(set(texts)) > 15
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("top", [2, 5, 20])
 def test_the_limits_of_a_chat_s_top_k_hold_the_probabilities_of_the_whole_vocabulary(url: str, top: int) -> None:
     prompts = [

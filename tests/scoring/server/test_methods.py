@@ -65,7 +65,7 @@ def test_sampled_answers_estimate_the_probabilities(serve: Any) -> None:
     with pytest.raises(ModelError, match="set samples, such as 32"):
         opened(server)
     engine = opened(server, samples=400)
-    assert engine.description["scoring"] == "400 sampled answers"
+    assert engine.description["scoring"] == "400 sampled answers, drawn from all tokens"
     for score, prompt in zip(scored(engine, CHOICES[:6]), CHOICES, strict=False):
         probs = np.random.default_rng([0, sum(str(prompt.context).encode())]).dirichlet(np.ones(6))
         np.testing.assert_allclose(np.exp(score.logprobs), [probs[0] + probs[1], probs[2], probs[3]], atol=0.12)

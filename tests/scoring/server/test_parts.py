@@ -16,7 +16,7 @@ from equipoise.scoring.encoding import Question
 from equipoise.scoring.server import engine as engines
 from equipoise.scoring.server import probe as probes
 from equipoise.scoring.server.answers import Malformed
-from equipoise.scoring.server.api import Api, Changed, Known, distance, how_far, served_models
+from equipoise.scoring.server.api import WHOLE, Api, Changed, Known, distance, how_far, served_models
 from equipoise.scoring.server.engine import _Failures, _served_name, _stopped, server_thinks
 from equipoise.scoring.server.http_client import ServerError, Unanswered
 from equipoise.scoring.server.methods import (
@@ -125,9 +125,16 @@ def test_several_texts_are_asked_for_at_once_where_a_server_writes_them() -> Non
     asked = api(texts("a", "b"), texts("c"))
     assert ran(asked.write([1], tokens=4, temperature=1.0, count=2)) == ["a", "b"]
     assert ran(asked.write([1], tokens=4, temperature=1.0)) == ["c"]
-    body = {"max_tokens": 4, "temperature": 1.0, "prompt": [1], "model": "m"}
+    body = {
+        "max_tokens": 4,
+        "temperature": 1.0,
+        "prompt": [1],
+        "model": "m",
+        "top_p": pytest.approx(1, abs=1e-3),
+        **WHOLE[0],
+    }
     assert [sent for _, sent in asked.client.asked] == [{**body, "n": 2}, {**body, "n": 1}]  # type: ignore[attr-defined]
-    alone = api(ServerError("too many", 400), texts("a"), texts("b"), texts("c"), texts("d"))
+    alone = api(*[ServerError("too many", 400)] * 4, texts("a"), texts("b"), texts("c"), texts("d"))
     for expected in (["a", "b"], ["c", "d"]):
         assert ran(alone.write([1], tokens=4, temperature=1.0, count=2)) == expected
     with pytest.raises(ServerError, match="down"):
@@ -183,14 +190,20 @@ def test_each_method_takes_its_forms_and_tasks() -> None:
     assert [ChatLetter(None, 5).takes(form) for form in ("text", "chat")] == [False, True]  # type: ignore[arg-type]
     for tokens, takes in ((None, [False, True]), (bare, [True, True])):
         assert [Samples(None, tokens, 3).takes(form) for form in ("text", "chat")] == takes  # type: ignore[arg-type]
-    thinking = Samples(None, None, 3, reasoning=9)  # type: ignore[arg-type]
-    assert thinking.name == "3 sampled answers, each after at most 9 tokens of reasoning"
+    whole, own = (SimpleNamespace(draws_whole=draws) for draws in (True, False))
+    thinking = Samples(whole, None, 3, reasoning=9)  # type: ignore[arg-type]
+    assert thinking.name == "3 sampled answers, each after at most 9 tokens of reasoning, drawn from all tokens"
     words = [Prompt("e", "mcq", "", "q", ("a",)), Prompt("e", "cloze", "", "q", ("a",))]
     check_task(GivenText(None, bare, None, True), words, name="n")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"^n offers only first token of a chat answer, top 5, which can do mcq"):
         check_task(ChatLetter(None, 5), words, name="n")  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match=r"which can do next-word and mcq, but not cloze$"):
-        check_task(Samples(None, None, 3), words, name="n")  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"but not cloze \(given text: no: odd\)$"):
+        check_task(ChatLetter(None, 5), words, name="n", why="given text: no: odd")  # type: ignore[arg-type]
+    with pytest.raises(
+        ModelError,
+        match=r"drawn as the server's own settings say, which can do next-word and mcq, but not cloze$",
+    ):
+        check_task(Samples(own, None, 3), words, name="n")  # type: ignore[arg-type]
 
 
 def test_a_chat_is_asked_without_the_beginning_of_its_answer() -> None:
@@ -290,7 +303,9 @@ class Tables:
     [
         (Tables(300), (300, True)),
         (Tables(256), (256, True)),
-        (Tables(255), (255, False)),
+        (Tables(255, mass=0.9999), (255, False)),
+        (Tables(255), "the 255 most probable tokens add up to 1, as if there were no others"),
+        (Tables(2), "the 2 most probable tokens add up to 1, as if there were no others"),
         (Tables(300, mass=0.99), (300, False)),
         (Tables(300, refused=20), (20, False)),
         (Tables(300, refused=5), (5, False)),
@@ -329,6 +344,8 @@ def test_failures_are_counted_and_the_first_named() -> None:
     asked = "check which model it serves and repeat the command"
     assert str(changed) == f"the server's answers changed during the audit (odd); {then} {asked}"
     assert str(gone) == f"the server does not answer any more (silent); {then} start it again and repeat the command"
+    unusable = "a known question got no usable answer (odd)"
+    assert str(_stopped(Malformed("odd"), "3 scores")) == f"{unusable}; {then} check the server and repeat the command"
 
 
 def test_whether_a_served_model_thinks(monkeypatch: pytest.MonkeyPatch) -> None:

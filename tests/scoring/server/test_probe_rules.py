@@ -82,7 +82,7 @@ def learned(monkeypatch: pytest.MonkeyPatch, fault: str = "") -> list[Any]:
         told.append((type(method), form))
         if fault and form == fault:
             raise ServerError(f"{form} varies")
-        return Reference("known", {0: -1.0}, 0.125, 3)
+        return Reference([("known", {0: -1.0})], 0.125, 3)
 
     monkeypatch.setattr(probes, "learn", learn)
     return told
@@ -148,7 +148,7 @@ def test_a_known_prompt_goes_beside_others_where_lists_are_answered(most: int, s
         return shift if known else 0.0
 
     api, findings = Server(next=odd), Findings()
-    findings.references["text"] = Reference("known", {}, 0.125, 1)
+    findings.references["text"] = Reference([("known", {})], 0.125, 1)
     method = NextToken(api, "tokens", most, False)  # type: ignore[arg-type]
     found = ran(probes._beside(api, method, ([1, 2], [7, 8, 9]), findings))  # type: ignore[arg-type]
     k = min(16, most)

@@ -16,10 +16,10 @@ from equipoise.scoring.score_store import ScoreStore
 from equipoise.scoring.server.api import Changed
 from equipoise.scoring.server.http_client import ServerError
 from equipoise.scoring.server.proof import (
-    AT_ONCE,
     COMPARED,
     FORMS,
     SHARE,
+    TIMES,
     Proof,
     Reference,
     learn,
@@ -134,9 +134,15 @@ NOISY = {**TABLE, "a": -0.5 + 0.1}
 def test_a_known_question_is_learned_with_its_noise_and_cost(form: str, answer: Any, tolerance: float) -> None:
     method = Known(TABLE, answer, other={"a": -2.0, "b": -0.2})
     found = ran(learn(method.api, method, form))
-    assert found.context == FORMS[form][0] and found.values == {"a": -0.5, "b": -1.0}
-    assert found.tolerance == pytest.approx(tolerance) and found.cost == 3
-    assert method.asked == [FORMS[form][0]] * (1 + AT_ONCE) + [FORMS[form][1]] and method.drawn == 1
+    assert found.answers == [(FORMS[form][0], {"a": -0.5, "b": -1.0}), (FORMS[form][1], {"b": -0.2})]
+    assert found.tolerance == pytest.approx(tolerance) and found.cost == 6
+    assert method.asked == [*FORMS[form]] * (1 + TIMES) and method.drawn == 1
+
+
+def test_known_questions_differ_in_one_word() -> None:
+    for first, second in FORMS.values():
+        pairs = zip(str(first).split(), str(second).split(), strict=True)
+        assert [pair for pair in pairs if pair[0] != pair[1]] == [("clocks", "fish")]
 
 
 @pytest.mark.parametrize(
@@ -159,24 +165,22 @@ def test_answers_that_vary_or_depend_on_nothing_are_not_learned(answers: Any, ot
 
 
 def proof(method: Known, *forms: str, **missing: str) -> Proof:
-    references = {form: Reference(FORMS[form][0], {"a": -0.5}, 0.05, 3) for form in forms}
+    references = {form: Reference([(context, {"a": -0.5}) for context in FORMS[form]], 0.05, 6) for form in forms}
     return Proof(method.api, method, references, missing)
 
 
-def test_a_proof_is_asked_twice_before_an_answer_is_another_one() -> None:
+def test_both_known_questions_are_asked_and_one_wrong_answer_shows_that_there_are_such() -> None:
     method = Known(TABLE)
     asked = proof(method, "text", "chat")
     ran(asked.prove({"chat", "text"}))
-    assert method.asked == [FORMS["chat"][0], FORMS["text"][0]] and asked.asked == 6 and method.drawn == 2
-    assert asked.note == "6 of 6 requests (100.0%) asked known questions again, with the same answers"
-    once = proof(Known({"a": -9.0}, TABLE), "text")
-    ran(once.prove({"text"}))
-    assert once.asked == 6
-    with pytest.raises(Changed, match=r"a difference of 8\.5 nats for a known prompt"):
-        ran(proof(Known({"a": -9.0}), "text").prove({"text"}))
+    assert method.asked == [*FORMS["chat"], *FORMS["text"]] and asked.asked == 12 and method.drawn == 2
+    assert asked.note == "12 of 12 requests (100.0%) asked known questions again, with the same answers"
+    for wrong in (Known({"a": -9.0}, TABLE), Known(TABLE, {"a": -9.0})):
+        with pytest.raises(Changed, match=r"a difference of 8\.5 nats for a known prompt"):
+            ran(proof(wrong, "text").prove({"text"}))
     method.api.asked_again = 1200
     method.api.client.sent += 2000
-    assert asked.note.startswith("6 of 2,006 requests (0.3%) asked") and asked.note.endswith(
+    assert asked.note.startswith("12 of 2,012 requests (0.6%) asked") and asked.note.endswith(
         "; 1,200 answers were not usable and were asked for again"
     )
     assert proof(Known(TABLE), "text").note == "0 of 0 requests asked known questions again, with the same answers"
@@ -185,10 +189,10 @@ def test_a_proof_is_asked_twice_before_an_answer_is_another_one() -> None:
 def test_a_proof_is_due_when_it_is_a_small_share() -> None:
     method = Known(TABLE)
     asked = proof(method, "text", "chat")
-    for sent, forms, due in ((99, {"text"}, False), (100, {"text"}, True), (199, {"text", "chat"}, False)):
+    for sent, forms, due in ((199, {"text"}, False), (200, {"text"}, True), (399, {"text", "chat"}, False)):
         method.api.client.sent = 5 + sent
         assert asked.is_due(forms) is due
-    method.api.client.sent = 5 + 200
+    method.api.client.sent = 5 + 400
     assert asked.is_due({"text", "chat"})
     ran(asked.prove({"text"}))
     assert not asked.is_due({"text"})

@@ -109,7 +109,9 @@ def test_without_token_ids_the_first_token_is_not_the_answer(chat_only: str) -> 
 def test_sampled_answers_are_read_after_the_reasoning(chat_only: str, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"server": chat_only, "samples": 4, "limit": 1, "resamples": 2, "task": "mcq"}
     run = equipoise.audit(data="builtin", out=tmp_path / "run", reasoning_tokens=32, **settings)
-    assert run.manifest.engine["scoring"] == "4 sampled answers, each after at most 32 tokens of reasoning"
+    assert run.manifest.engine["scoring"] == (
+        "4 sampled answers, each after at most 32 tokens of reasoning, drawn from all tokens"
+    )
     assert run.manifest.engine["capabilities"]["thinking"] == "yes, in the server's own chat"
     table = pd.read_parquet(tmp_path / "run" / "outcomes.parquet")
     assert np.exp(np.stack(table["logprobs"])).sum(axis=1) == pytest.approx(1 - 0.5 / (4 + 2)), "all name a letter"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,6 +26,10 @@ LEAST = -10_000.0
 
 SAME = 1e-3
 """Nats by which two fields of one answer that hold the same value may differ, by rounding."""
+
+
+MARKS = str.maketrans("ĠĊ▁", " \n ")
+"""What vocabularies have in place of spaces and ends of lines: those of bytes, and those of SentencePiece."""
 
 
 class Malformed(ServerError):
@@ -47,13 +52,23 @@ def choices(answer: Any, least: int, most: int | None = None) -> list[Mapping[st
     if not isinstance(given, list) or not all(isinstance(choice, dict) for choice in given):
         raise TypeError("choices")
     if not least <= len(given) <= (least if most is None else most):
-        raise Malformed(f"the server was asked for {most or least} answers, and {len(given)} came back")
+        raise Malformed(f"the number of the server's answers is {len(given)}, not {most or least}")
     places = [choice["index"] for choice in given if choice.get("index") is not None]
     if not places:
         return given
     if sorted(map(_whole, places)) != list(range(len(given))):
         raise Malformed("the server's answers are numbered wrongly")
     return sorted(given, key=lambda choice: choice["index"])
+
+
+def check_read(answer: Any, rows: Sequence[Sequence[int]]) -> None:
+    """Raise Malformed where the server says that it read more or fewer tokens than the prompts have."""
+    usage = answer.get("usage")
+    count = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    # vLLM counts all prompts of a list, llama.cpp the first.
+    given = sum(map(len, rows))
+    if isinstance(count, int) and count > 0 and count not in (len(rows[0]), given):
+        raise Malformed(f"the server read {count} tokens, but was given {given}")
 
 
 def token_ids(answer: Any) -> list[int]:
@@ -138,12 +153,12 @@ def has_entries(choice: Mapping[str, Any]) -> bool:
 def chat_table(choice: Mapping[str, Any], most: int, *, is_best: bool) -> dict[str, float]:
     """Return the table of the first token of a chat answer, by the tokens' text; `is_best`: as in `next_table`."""
     (first, *_) = choice["logprobs"]["content"]
-    entries = [(_string(entry["token"]), _logprob(entry["logprob"])) for entry in first["top_logprobs"]]
+    entries = [(_token_text(entry), _logprob(entry["logprob"])) for entry in first["top_logprobs"]]
     # Parts of a character have one text, that of a character which cannot be shown.
     _checked([(token, value) for token, value in entries if token.isascii()], 0, most)
     table = _checked(list(dict(entries).items()), 1, most)
     _check_total([value for _, value in entries])
-    _check_chosen(table, first.get("token"), first.get("logprob"), is_best=is_best)
+    _check_chosen(table, _token_text(first) if "token" in first else None, first.get("logprob"), is_best=is_best)
     content = text_of(choice["message"].get("content")).strip()
     if is_best and content and content not in (token.strip() for token, value in entries if value >= entries[0][1]):
         raise Malformed("the chat answer does not begin with the token that it calls the most probable one")
@@ -174,8 +189,6 @@ def replied(choice: Mapping[str, Any]) -> str | None:
 
 def check_reply(answer: dict[str, Any]) -> None:
     """Raise Refused for a reply that was filtered, Unusable for one without text."""
-    if isinstance(answer.get("error"), dict | str) and "choices" not in answer:
-        raise Unusable("its answer is an error with status 200")
     try:
         choice = answer["choices"][0]
         message = choice["message"]
@@ -252,6 +265,18 @@ def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise TypeError(f"{value!r} is not a number of a token")
     return value
+
+
+def _token_text(entry: Mapping[str, Any]) -> str:
+    """Return a token's text: its bytes, where they are given and whole characters; spaces are written as spaces.
+
+    Some servers give the name that the token has in the vocabulary, with a mark for a space or a line's end.
+    """
+    text, given = _string(entry["token"]), entry.get("bytes")
+    if isinstance(given, list):
+        with suppress(ValueError, TypeError):
+            text = bytes(given).decode()
+    return text.translate(MARKS) if text[:1] in ("Ġ", "Ċ", "▁") else text
 
 
 def _token_id(token: str) -> int:

@@ -7,6 +7,7 @@ once more; whether the values are true is for the probe and the proof to find ou
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,12 @@ from .http_client import Client, ServerError
 
 Ids = Sequence[int]
 Read = TypeVar("Read")
+
+WHOLE: Sequence[Mapping[str, Any]] = tuple({"top_k": none, "min_p": 0.0, "repetition_penalty": 1.0} for none in (0, -1))
+"""Turns off what llama.cpp (`min_p` 0.05) and vLLM (a model's `generation_config.json`) do before they draw a token.
+
+0 is "all tokens" for llama.cpp and vLLM, -1 for SGLang. OpenAI's own API refuses them, and needs none.
+"""
 
 
 class Changed(ServerError):
@@ -47,6 +54,11 @@ class Known:
 def distance(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
     """Return the largest difference of the values that were known before; infinite where one is missing."""
     return max((abs(value - after.get(name, float("inf"))) for name, value in before.items()), default=0.0)
+
+
+def nearly_one() -> float:
+    """Return a number just below 1, another one each time."""
+    return 1.0 - random.randrange(1, 10**6) * 1e-10
 
 
 def how_far(nats: float) -> str:
@@ -89,8 +101,11 @@ class Api:
         self.model = model
         self.asked_again = 0
         """Answers that were malformed, or another model's, and were asked for once more."""
+        self.draws_whole: bool | None = None
+        """Whether the server takes WHOLE, and so draws from all tokens; None before it has written."""
         self._one_at_a_time = self._several_at_once = False
         self._sources: dict[str, str] = {}
+        self._taken: dict[tuple[str, bool], int] = {}
 
     async def tokenize(self, text: str, *, special: bool) -> list[int]:
         """Return the text as token ids, with what the tokenizer puts before it if `special`."""
@@ -149,6 +164,7 @@ class Api:
         body = {"prompt": prompt, "max_tokens": 1, "logprobs": k, "temperature": temperature}
 
         def table(answer: Any) -> dict[int, float]:
+            answers.check_read(answer, [ids] if known is None else [ids, known.ids])
             rows = answers.choices(answer, 1 if known is None else 2)
             first, *others = [answers.next_table(row, least, k, is_best=temperature == 0) for row in rows]
             if known is not None:
@@ -178,6 +194,7 @@ class Api:
         body = {"prompt": prompt, "max_tokens": 1, "logprobs": 1, "echo": True, "temperature": 0.0}
 
         def given(answer: Any) -> list[list[float]]:
+            answers.check_read(answer, asked)
             pairs = zip(answers.choices(answer, len(asked)), asked, strict=True)
             values = [answers.echoed(choice, row, has_entries=has_entries) for choice, row in pairs]
             if known is None:
@@ -228,8 +245,13 @@ class Api:
         if context and isinstance(context[0], Message):
             body |= {"messages": [m._asdict() for m in context if isinstance(m, Message)]}
             return await self._chat(body, lambda a: [answers.replied(c) for c in answers.choices(a, 1, most)], "text")
-        body |= {"prompt": list(context)}
-        return await self._complete(body, lambda a: [answers.written(c) for c in answers.choices(a, 1, most)], "text")
+        ids = [token for token in context if isinstance(token, int)]
+
+        def texts(answer: Any) -> list[str | None]:
+            answers.check_read(answer, [ids])
+            return [answers.written(choice) for choice in answers.choices(answer, 1, most)]
+
+        return await self._complete({**body, "prompt": ids}, texts, "text")
 
     async def reply(self, prompt: str, *, seed: int, temperature: float, tokens: int) -> Reply:
         """Return the reply to one message; an empty one is asked for again, Refused where it was filtered."""
@@ -256,13 +278,31 @@ class Api:
         return await self._asked(url, body, lambda answer: answers.vectors(answer, len(texts)), "embeddings")
 
     async def _complete(self, body: Mapping[str, Any], reader: Callable[[Any], Read], what: str) -> Read:
-        more = (
-            {"model": self.model, "return_tokens_as_token_ids": True} if "logprobs" in body else {"model": self.model}
-        )
-        return await self._asked(f"{self.client.url}/completions", {**body, **more}, reader, what)
+        more = {"return_tokens_as_token_ids": True} if "logprobs" in body else {}
+        return await self._answered("completions", {**body, **more}, reader, what)
 
     async def _chat(self, body: Mapping[str, Any], reader: Callable[[Any], Read], what: str) -> Read:
-        return await self._asked(f"{self.client.url}/chat/completions", {"model": self.model, **body}, reader, what)
+        return await self._answered("chat/completions", body, reader, what)
+
+    async def _answered(self, path: str, body: Mapping[str, Any], reader: Callable[[Any], Read], what: str) -> Read:
+        """Ask the model, with all settings that the server takes: it may refuse what it does not know."""
+        url, writes = f"{self.client.url}/{path}", "logprobs" not in body
+        # A cache on the way would give old answers of another model, but has never seen this number.
+        fresh = {"top_p": nearly_one()}
+        ways: list[Mapping[str, Any]] = [*({**fresh, **whole} for whole in WHOLE if writes), fresh, {}]
+        taken = self._taken.get((path, writes))
+        for place, settings in enumerate(ways) if taken is None else [(taken, ways[taken])]:
+            try:
+                answer = await self._asked(url, {"model": self.model, **body, **settings}, reader, what)
+            except ServerError as error:
+                if error.status not in (400, 422) or not settings or taken is not None:
+                    raise
+                continue
+            self._taken.setdefault((path, writes), place)
+            if writes and self.draws_whole is None:
+                self.draws_whole = place < len(WHOLE)
+            return answer
+        raise AssertionError("the last way has no settings")
 
     async def _asked(self, url: str, body: Mapping[str, Any], reader: Callable[[Any], Read], what: str) -> Read:
         """Return what the reader finds in the answer; where that is not to be believed, in a second answer."""

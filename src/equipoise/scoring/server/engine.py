@@ -14,6 +14,7 @@ from ...options import EngineOptions
 from ...records import Context, EquipoiseError, Message, ModelError, Prompt, Sampling, Score
 from ...records.thinking import answer_of
 from ..engine import EngineDefaults, identity_key, neighbours
+from .answers import Malformed
 from .api import Api, Changed, served_models
 from .fingerprint import fingerprint
 from .http_client import Client, Gone, Limits, ServerError
@@ -189,7 +190,7 @@ class ServerEngine(EngineDefaults):
         tasks: deque[asyncio.Task[list[Score]]] = deque()
         try:
             for batch in batches:
-                check_task(self._method, batch, name=self.name)
+                check_task(self._method, batch, name=self.name, why=self._findings.lacks)
                 forms |= {self._proof.form(prompt.context) for prompt in batch}
                 tasks.append(asyncio.create_task(self._score(batch, identity, failures)))
                 if len(tasks) == self._batches_at_once:
@@ -257,6 +258,8 @@ def _stopped(error: ServerError, lost: str) -> ModelError:
     """Return why an audit ends in its middle, and what becomes of the answers that were not proven."""
     if isinstance(error, Changed):
         why, then = f"the server's answers changed during the audit ({error})", "check which model it serves"
+    elif isinstance(error, Malformed):
+        why, then = f"a known question got no usable answer ({error})", "check the server"
     else:
         why, then = f"the server does not answer any more ({error})", "start it again"
     return ModelError(

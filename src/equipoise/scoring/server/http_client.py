@@ -214,6 +214,8 @@ class Client:
             raise Unusable("its answer is not JSON") from None
         if not isinstance(answer, dict):
             raise Unusable("its answer is not a JSON object")
+        if "choices" not in answer and isinstance(answer.get("error") or None, dict | str):
+            raise Unusable(f"its answer is an error, {_words(200, self._key.hidden(text, shortest=1))}")
         return answer
 
     def _pause(self, attempt: int) -> float:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
-from urllib.parse import quote
 
 from ...records import ModelError
 
@@ -15,6 +14,14 @@ KEYS = ("EQUIPOISE_API_KEY", "OPENAI_API_KEY")
 
 SHORTEST = 8
 """Characters of the shortest key that is taken out of what a server answers; "EMPTY" and the like are not secret."""
+
+
+def _spelled(character: str) -> str:
+    """Return a pattern for a character as it is, in JSON (\\u002B, as .NET writes +), in an address and in HTML."""
+    if character.isalnum():
+        return character
+    code, name = ord(character), {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}.get(character, "#")
+    return rf"(?:\\?{re.escape(character)}|(?i:\\u00{code:02x}|%{code:02x}|&#0*{code};|&#x0*{code:x};)|&{name};)"
 
 
 class Key:
@@ -41,12 +48,10 @@ class Key:
         return request
 
     def hidden(self, text: str, *, shortest: int = SHORTEST) -> str:
-        """Return a text without the key, as it is, as JSON and as part of an address: some servers quote it."""
+        """Return a text without the key, in whatever spelling: some servers quote it."""
         if len(self.__text) < max(shortest, 1):
             return text
-        for form in (self.__text, json.dumps(self.__text)[1:-1], self.__text.replace("/", "\\/"), quote(self.__text)):
-            text = text.replace(form, "…")
-        return text
+        return re.sub("".join(map(_spelled, self.__text)), "…", text)
 
     def __repr__(self) -> str:
         return "Key(…)"

@@ -108,7 +108,7 @@ class GivenText:
     async def known(self, context: Context) -> Mapping[Any, float]:
         """Return the log-probabilities of the last tokens of a known context."""
         ids = await self.tokens.context(context)
-        (row,) = await self.api.given_tokens([ids], has_entries=self.has_entries)
+        (row,) = await self.api.given_tokens([ids], has_entries=self.has_entries, known=self.beside)
         return dict(list(enumerate(row))[-KNOWN_PLACES:])
 
     async def check_drawn(self, context: Context) -> None:
@@ -269,9 +269,10 @@ class Samples:
 
     @property
     def name(self) -> str:
-        """How many answers are sampled."""
+        """How many answers are sampled, and from what."""
         after = f", each after at most {self.reasoning} tokens of reasoning" if self.reasoning else ""
-        return f"{self.count} sampled answers{after}"
+        drawn = "from all tokens" if self.api.draws_whole else "as the server's own settings say"
+        return f"{self.count} sampled answers{after}, drawn {drawn}"
 
     async def score(self, prompt: Prompt, key: str) -> Score:
         """Return the score from sampled answers."""
@@ -339,9 +340,11 @@ def without_beginning(context: Context) -> tuple[Message, ...]:
     return context[:-1] if context[-1].role == "assistant" else context
 
 
-def check_task(method: Method, prompts: Sequence[Prompt], *, name: str) -> None:
-    """Refuse prompts of a task that the method cannot do."""
+def check_task(method: Method, prompts: Sequence[Prompt], *, name: str, why: str = "") -> None:
+    """Refuse prompts of a task that the method cannot do; `why` says what is wrong with better methods."""
     for prompt in prompts:
         if method.tasks and prompt.task not in method.tasks:
             able = " and ".join(method.tasks)
-            raise ModelError(f"{name} offers only {method.name}, which can do {able}, but not {prompt.task}")
+            raise ModelError(
+                f"{name} offers only {method.name}, which can do {able}, but not {prompt.task}{why and f' ({why})'}"
+            )

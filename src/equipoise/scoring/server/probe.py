@@ -39,6 +39,12 @@ BESIDE = "Anna, whom Maria met at school, sells fish in Rome, and"
 THOUGHT_TOKENS = 512
 """Tokens within which the reasoning about the fixed question is expected to end."""
 
+SMALLEST_VOCABULARY = 256
+"""Tokens of the smallest vocabulary: one of bytes."""
+
+ALL = 1e-5
+"""How near to 1 the most probable tokens after an open text add up only where all others were left out first."""
+
 WHOLE = 10**6
 """Asked for as the number of next tokens, to get the whole vocabulary."""
 
@@ -55,6 +61,11 @@ class Findings:
     answers: dict[str, float] = field(default_factory=dict)
     chat_reasoning: int = 0
     """Tokens for the reasoning before each answer of the server's own chat; 0 where its model does not think there."""
+
+    @property
+    def lacks(self) -> str:
+        """What the server cannot do, and why."""
+        return "; ".join(f"{name}: {found}" for name, found in self.capabilities.items() if found.startswith("no"))
 
     @property
     def thinks(self) -> bool:
@@ -192,6 +203,8 @@ async def _most(api: Api, ids: list[int]) -> tuple[int, bool]:
     if len(table) < 2:
         raise refusal or ServerError("fewer than two next tokens are returned")
     mass = math.fsum(map(math.exp, table.values()))
+    if len(table) < SMALLEST_VOCABULARY and abs(mass - 1) < ALL:
+        raise ServerError(f"the {len(table)} most probable tokens add up to 1, as if there were no others")
     for fewer in (2, 5):
         if distance(await api.next_tokens(ids, fewer), table) > TOLERANCE:
             raise ServerError("next-token log-probabilities change with their number")
@@ -199,7 +212,7 @@ async def _most(api: Api, ids: list[int]) -> tuple[int, bool]:
     shared = set(warm) & set(table)
     if not shared or max(abs(warm[token] - table[token]) for token in shared) > TOLERANCE:
         raise ServerError("next-token log-probabilities change with the temperature")
-    return len(table), mass > 0.999 and len(table) >= 256
+    return len(table), mass > 0.999 and len(table) >= SMALLEST_VOCABULARY
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ proof that held.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...records import Context, Message, ModelError
-from .api import Api, Changed, Known, distance, how_far
+from .api import Api, Known, distance, how_far
 from .http_client import ServerError
 from .methods import Method
 
@@ -28,49 +28,52 @@ NOISY = 0.01, 0.25
 MOST_NOISE = 0.25
 """Nats by which answers to one question may differ at most, when the server is tested."""
 
-AT_ONCE = 4
-"""Questions that are asked at the same time to measure noise, which grows with what else a server computes."""
+TIMES = 3
+"""Times that both questions are asked, all at once: noise grows with what else a server computes, and answers that are
+given to another request than theirs are found."""
 
 COMPARED = 8
 
 WORK = "Last week her brother came by train, and they talked for a long time about the weather and their old school."
-BEGINNINGS = ("Maria sells fish at the market in Rome.", "Maria repairs clocks in a workshop in Oslo.")
-"""The end of a known question stays the same; its answer must depend on how it begins."""
+BEGINNINGS = ("Maria sells clocks at the market in Rome.", "Maria sells fish at the market in Rome.")
+"""Known questions differ in one early word, as sentences of one set do; the answer must depend on it.
 
-TEXTS = tuple(f"{beginning} {WORK} Asked about her work, she said that she" for beginning in BEGINNINGS)
+Some caches give the answer to a prompt that is much the same.
+"""
+
+TEXTS = tuple(f"{beginning} {WORK} Asked about her work, she said that she sells" for beginning in BEGINNINGS)
 CHATS = tuple(
-    (Message("user", f"{beginning} {WORK} What does she do?"), Message("assistant", "She said that she"))
+    (Message("user", f"{beginning} {WORK} What does she sell?"), Message("assistant", "She sells"))
     for beginning in BEGINNINGS
 )
 FORMS: Mapping[str, tuple[Context, Context]] = {"text": (TEXTS[0], TEXTS[1]), "chat": (CHATS[0], CHATS[1])}
-"""For each form of a prompt a known question, and the same one with another beginning."""
+"""The two known questions for each form of a prompt."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A known question with its answer, what may differ by noise, and how many requests it takes to ask it."""
+    """Known questions with their answers, what may differ by noise, and how many requests it takes to ask them."""
 
-    context: Context
-    values: Mapping[Any, float]
+    answers: Sequence[tuple[Context, Mapping[Any, float]]]
     tolerance: float
     cost: int
 
 
 async def learn(api: Api, method: Method, form: str) -> Reference:
-    """Return the answer to a known question; ServerError where it varies, or does not depend on its beginning."""
-    context, other = FORMS[form]
+    """Return the answers to known questions; ServerError where they vary, or do not depend on how these begin."""
+    contexts = FORMS[form]
     before = api.client.sent
-    first = await method.known(context)
-    await method.check_drawn(context)
+    tables = [await method.known(context) for context in contexts]
+    await method.check_drawn(contexts[0])
     cost = api.client.sent - before
-    again = await asyncio.gather(*(method.known(context) for _ in range(AT_ONCE)))
-    values = most_probable(first)
-    noise = max(distance(values, answer) for answer in again)
+    again = await asyncio.gather(*map(method.known, contexts * TIMES))
+    values = [most_probable(table) for table in tables]
+    noise = max(distance(known, answer) for known, answer in zip(values * TIMES, again, strict=True))
     if noise > MOST_NOISE:
         raise ServerError(f"the same question gets {how_far(noise)} when it is asked again")
-    if distance(values, await method.known(other)) <= 2 * noise + 1e-9:
+    if distance(values[0], tables[1]) <= 2 * noise + 1e-9:
         raise ServerError("the answer does not depend on the beginning of the question")
-    return Reference(context, values, tolerance_of(noise), cost)
+    return Reference(list(zip(contexts, values, strict=True)), tolerance_of(noise), cost)
 
 
 def most_probable(values: Mapping[Any, float]) -> dict[Any, float]:
@@ -117,19 +120,18 @@ class Proof:
         return (self._api.client.sent - self._mark) * SHARE >= self._cost(forms)
 
     async def prove(self, forms: set[str]) -> None:
-        """Ask the known questions of these forms again; Changed where an answer is another one, also a second time."""
+        """Ask the known questions of these forms again; Changed where an answer is another one.
+
+        There is no second chance: where one answer of many is wrong, a question that gets it shows that there are such.
+        """
         for form in sorted(forms):
             reference = self._references[form]
-            known = Known((), reference.values, reference.tolerance)
-            for last in (False, True):
-                self.asked += reference.cost
-                try:
-                    known.check(await self._method.known(reference.context))
-                    await self._method.check_drawn(reference.context)
-                    break
-                except Changed:
-                    if last:
-                        raise
+            self.asked += reference.cost
+            # Both at once: a server may mix up what it computes at the same time.
+            found = await asyncio.gather(*(self._method.known(context) for context, _ in reference.answers))
+            for (_, values), answer in zip(reference.answers, found, strict=True):
+                Known((), values, reference.tolerance).check(answer)
+            await self._method.check_drawn(reference.answers[0][0])
         self._mark = self._api.client.sent
 
     @property
