@@ -256,3 +256,20 @@ def test_each_estimator_is_measured_once_and_what_was_named_is_tested() -> None:
     named = ("ucerf_margin", "certainty_margin", "ucerf_renyi", "accuracy")
     assert planned(*named) == (["renyi", "margin"], set(named))
     assert planned("ucerf", "accuracy") == (["renyi"], {"ucerf_renyi", "accuracy"})
+
+
+def test_a_tie_changes_no_answer_in_overlaps_as_it_flips_nothing(tmp_path: Path) -> None:
+    runs = []
+    for name, her in (("tied", -1.0), ("sure", -0.5)):
+        file = tmp_path / f"{name}.csv"
+        logprobs = {"pa": (-1.0, her), "pb": (-1.0, -2.0), "qa": (-2.0, -1.0), "qb": (-1.0, -2.0)}
+        lines = [
+            f"{item},{candidate},{value},{int(candidate == 'nurse')},{item[1]},{item[0]}"
+            for item, values in logprobs.items()
+            for candidate, value in zip(("nurse", "driver"), values, strict=True)
+        ]
+        file.write_text("\n".join(["item,candidate,logprob,gold,group:land,pair", *lines]) + "\n")
+        runs.append(equipoise.import_results(file, model=name, dataset="d", out=tmp_path / name).path)
+    (overlap,) = compare(runs, QUICK).overlaps
+    assert overlap.flips == (1, 2, 1)
+    assert [Run(run).parts[0].measured.get("flip_rate").value for run in runs] == [0.5, 1.0]

@@ -20,7 +20,7 @@ from ..metrics import METRICS, Metric
 from ..metrics.naming import estimator_of, metric_named, suffix
 from ..options import check_fields, checked
 from ..progress import Progress, shown
-from ..records import ABSENT, Booleans, EquipoiseError, Estimate, Integers, Measurement, Outcomes, parse_group
+from ..records import EquipoiseError, Estimate, Measurement, parse_group
 from ..runs.measurements import kind_title
 from ..runs.run import Part, Run
 from ..stats.paired import CORRECTIONS, Contest, Trial, is_detected, paired_differences
@@ -263,17 +263,11 @@ def _overlaps(runs: Sequence[Run], matched: Match) -> Iterator[Overlap]:
     for kind in matched.kinds:
         rows = matched.rows(kind)
         labelled = rows[matched.outcomes[0].labelled[rows]]
-        sets = members[np.isin(members[:, 0], rows)]
+        sets = np.isin(members[:, 0], rows)
         right = [outcomes.predicted[labelled] == outcomes.gold[labelled] for outcomes in matched.outcomes]
-        flips = [_flipped(outcomes, sets) for outcomes in matched.outcomes]
+        flips = [items.flips["flipped"][sets] == 1 for items in matched.items]
         for a, b in combinations(range(len(runs)), 2):
             counts = [int(both.sum()) for both in (right[a] & right[b], right[a] & ~right[b], ~right[a] & right[b])]
             table = (counts[0], counts[1], counts[2], len(labelled) - sum(counts))
             flipped = (int(flips[a].sum()), int(flips[b].sum()), int((flips[a] & flips[b]).sum()))
-            yield Overlap(matched.title(kind), runs[a].name, runs[b].name, table, flipped, len(sets))
-
-
-def _flipped(outcomes: Outcomes, sets: Integers) -> Booleans:
-    """Return the sets in which the choice changes with the group word."""
-    chosen = outcomes.predicted[sets]
-    return np.asarray(np.any((sets != ABSENT) & (chosen != chosen[:, :1]), axis=1), dtype=bool)
+            yield Overlap(matched.title(kind), runs[a].name, runs[b].name, table, flipped, int(sets.sum()))
