@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import numpy as np
 import pytest
 from server_loopback import Loopback
 from threads import apart
@@ -94,6 +95,7 @@ def test_a_conversation_is_sent_as_messages_with_their_roles(server: Loopback) -
     ]
     fresh = {body["top_p"] for body in server.bodies}
     assert len(fresh) == 3 and max(fresh) < 1, "no cache has seen the request"
+    assert set(map(np.float32, fresh)) == {1}, "no token is left out"
 
 
 @pytest.mark.parametrize(("takes", "whole"), [(0, True), (1, True), (2, False), (3, False)])

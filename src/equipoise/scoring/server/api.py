@@ -57,8 +57,8 @@ def distance(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
 
 
 def nearly_one() -> float:
-    """Return a number just below 1, another one each time."""
-    return 1.0 - random.randrange(1, 10**6) * 1e-10
+    """Return a number just below 1, another one each time: in single precision it is 1, so it leaves out no token."""
+    return 1.0 - random.randrange(1, 10**7) * 1e-15
 
 
 def how_far(nats: float) -> str:
