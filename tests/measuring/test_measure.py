@@ -349,6 +349,12 @@ def test_a_plugin_s_metric_without_weights_may_read_probabilities(mixed: Outcome
     assert found["least", "all"].low <= found["least", "all"].high
 
 
+def test_a_metric_that_gives_no_number_is_undefined_and_noted(mixed: Outcomes) -> None:
+    metric = Metric("mine", lambda certainty: np.nan, ("certainty",), "neither", "Mine", "no number", bounds=(0, 1))
+    found, notes = measure(mixed, Plan([metric], by=(), resamples=20), LABELS)
+    assert not found and "its function gave NaN" in notes[0]
+
+
 # --- counterfactual sets ---------------------------------------------------------------------------------------
 
 

@@ -237,6 +237,8 @@ def _values(point: Point, plan: Plan, known: dict[tuple[int, ...], Any]) -> tupl
         for statistic in signed.values():
             if statistic.identity not in known:
                 known[statistic.identity] = statistic.value
+            if norm is None and np.isnan(known[statistic.identity]):
+                raise UndefinedMetric("its function gave NaN")
     except UndefinedMetric as reason:
         possible = possible_estimate(job.metric, job.arrays, point.rows, job.population.numbers, plan.level)
         return ({}, str(reason)) if possible is None else ({"values": {"": possible.value}, "possible": possible}, "")
