@@ -196,7 +196,7 @@ def _the_pronoun(text: str, marked: re.Match[str] | None) -> tuple[Found, Pronou
         if not places:
             raise OptionError(f"{marked[1]!r} is not a known pronoun; give the words to compare with groups", "groups")
     if not places:
-        # Such as "hers", whose counterpart "his" stands before a noun as well.
+        # Such as "hers", whose counterpart "his" comes before a noun as well.
         word = next((f"{place.word!r} cannot be exchanged" for place in pronouns_in(text)), "no pronoun was found")
         raise OptionError(f"{word} in {text!r}; mark a word with brackets and use groups", "groups")
     for place in places:
@@ -216,10 +216,10 @@ def _the_pronoun(text: str, marked: re.Match[str] | None) -> tuple[Found, Pronou
 
 
 def _check_reflexive(text: str, place: Found, old: PronounSet) -> None:
-    """Raise an error where another word would have to change with the pronoun: "he hurt herself" is no English."""
+    """Raise an error where another word would have to change with the pronoun: "he hurt herself" is not English."""
     reflexives = {old.reflexive, "themselves"} if old.plural else {old.reflexive}
-    for found in (found for word in {*old.words, *reflexives} for found in find_pronoun(text, word)):
-        first, last = sorted((place, found))
+    for other in [other for word in {*old.words, *reflexives} for other in find_pronoun(text, word)]:
+        first, last = sorted((place, other))
         if first != last and last.word in reflexives and not re.search("[.!?]", text[first.end : last.start]):
             raise DatasetError(
                 f"{text!r}: {first.word!r} and {last.word!r} would have to change together, and one word is exchanged; "

@@ -52,7 +52,7 @@ def test_without_a_sentence_the_error_shows_one() -> None:
 
 
 def test_a_sentence_without_quotes_is_shown_with_them() -> None:
-    assert refusal("ask", *LATE.split()) == f'put the sentence in quotes: equipoise ask "{LATE}"'
+    assert refusal("ask", *LATE.split()) == f"put the sentence in quotes: equipoise ask '{LATE}'"
     assert "who may be meant in 'Hello'" in refusal("ask", "Hello")
 
 

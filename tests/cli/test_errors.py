@@ -371,8 +371,8 @@ def test_an_extra_is_that_of_the_survey_where_a_survey_needs_it() -> None:
 @pytest.mark.parametrize(
     ("words", "way_out"),
     [
-        (("audit", "--model", "planted"), "--model is no option of audit: write equipoise audit MODEL"),
-        (("gate", "--run", "runs/a"), "--run is no option of gate: write equipoise gate RUN"),
+        (("audit", "--model", "planted"), "--model is not an option of audit: write equipoise audit MODEL"),
+        (("gate", "--run", "runs/a"), "--run is not an option of gate: write equipoise gate RUN"),
         (("audit", "planted", "mine.csv"), "extra argument(s) (mine.csv); data are named with --data (see equipoise"),
         (("gate", "runs/a", "runs/b"), "extra argument(s) (runs/b) (see equipoise gate --help)"),
         (("audit", "--modle", "x"), "No such option: --modle (Possible options:"),

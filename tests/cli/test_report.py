@@ -61,7 +61,7 @@ def test_notes_on_undefined_metrics_are_printed_with_all_the_rest(planted_run: P
             ("--as", "figures", "--width", "longtable"),
             "--width longtable is for tables; figures are as wide as a column",
         ),
-        (("--as", "card", "other"), "this is made of one run; give one run folder (equipoise compare shows several)"),
+        (("--as", "card", "other"), "this is made of one run; give one run folder (`equipoise compare` shows several)"),
         (("--as", "identities", "--bins", "3"), "--bins is for --as reliability, not for --as identities"),
     ],
 )
@@ -104,7 +104,7 @@ WANTED = Wanted([Path("a")], None, (), "column", False, "", 10, False)
 def test_one_run_or_an_error_and_formats_that_are_allowed() -> None:
     assert WANTED.run == Path("a") and WANTED.formats_among(FIGURES, (Format.png,)) == ("png",)
     with pytest.raises(
-        EquipoiseError, match=r"^this is made of one run; give one run folder \(equipoise compare shows several\)$"
+        EquipoiseError, match=r"^this is made of one run; give one run folder \(`equipoise compare` shows several\)$"
     ):
         _ = replace(WANTED, runs=[Path("a"), Path("b")]).run
     some = replace(WANTED, formats=(Format.svg, Format.pdf))

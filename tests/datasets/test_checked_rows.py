@@ -100,7 +100,7 @@ def test_a_cell_that_a_row_lacks_is_empty_and_further_columns_are_slots() -> Non
     ("change", "told"),
     [
         ({"pronoun": "she", "candidates": "cook"}, "pronoun 'she' is not in the sentence"),
-        ({"candidates": "cook", "id": "a,b"}, "needs at least two candidates, has 1"),
+        ({"candidates": "cook", "id": "a,b"}, "needs at least two candidates, not only 'cook'; write them as a|b"),
         ({"id": "a,b", "pair": "c=d"}, "id 'a,b' may not contain , or ="),
         ({"text": " ", "pronoun": ""}, "text is empty"),
     ],

@@ -177,7 +177,10 @@ def test_candidates_are_bare_nouns(cells: dict[str, Any], candidates: tuple[str,
 @pytest.mark.parametrize(
     ("cells", "reason"),
     [
-        ({"candidates": "nurse"}, "needs at least two candidates, has 1"),
+        ({"candidates": "nurse"}, "needs at least two candidates, not only 'nurse'; write them as a|b"),
+        ({"candidates": "nurse;cook"}, "needs at least two candidates, not only 'nurse;cook'; write them as a|b"),
+        ({"candidates": "nurse, cook"}, "needs at least two candidates, not only 'nurse, cook'; write them as a|b"),
+        ({"candidates": ["nurse"]}, "needs at least two candidates, has 1"),
         ({"candidates": []}, "needs at least two candidates, has 0"),
         ({"candidates": "nurse|the NURSE"}, "the candidates nurse, NURSE repeat"),
         ({"candidates": "[1"}, "candidates '[1' is neither a JSON list nor a|b"),

@@ -152,6 +152,8 @@ def a_sentence_for_data(here: Path) -> None:
         said = ran("audit", "--data", sentence, code=2)
         assert follow(said, "equipoise ask", "--model", PLANTED).count("nurse") > 1
     follow(ran("ask", code=2), "equipoise ask", "--model", PLANTED)
+    unquoted = ["The", "nurse", "told", "the", "farmer", "that", "she", "hadn't", "slept."]
+    follow(ran("ask", *unquoted, code=2), "equipoise ask", "--model", PLANTED)
 
 
 def estimators_and_wordings(here: Path) -> None:
@@ -233,6 +235,7 @@ CASES: dict[Callable[[Path], None], tuple[tuple[str, str], ...]] = {
     a_sentence_for_data: (
         ("datasets/__init__.py", "equipoise ask {}"),
         ("cli/ask.py", 'equipoise ask "The nurse told the farmer that she was late."'),
+        ("cli/ask.py", "equipoise ask {}"),
     ),
     estimators_and_wordings: (
         ("topics/estimators.py", "equipoise study estimators RUN"),

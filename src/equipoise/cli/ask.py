@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import Annotated, Any
 
@@ -54,7 +55,7 @@ def ask(
 
     texts = sentences or _piped()
     if sentences and len(sentences) > 1 and not any(" " in text for text in sentences):
-        raise EquipoiseError(f'put the sentence in quotes: equipoise ask "{" ".join(sentences)}"')
+        raise EquipoiseError(f"put the sentence in quotes: equipoise ask {shlex.quote(' '.join(sentences))}")
     choices |= {"pronouns": pronouns, "candidates": candidates, "groups": groups}
     with progress_bar(quiet=quiet or json) as progress:
         asked = ask_model(

@@ -148,9 +148,11 @@ def _usage(error: Any) -> str:
     context = getattr(error, "ctx", None)
     if context is None:
         return message
-    kinds = {each.name: each.param_type_name for each in context.command.params}
+    kinds = {known.name: known.param_type_name for known in context.command.params}
     if kinds.get(old) == "argument":
-        return f"{error.option_name} is no option of {context.info_name}: write {context.command_path} {old.upper()}"
+        return (
+            f"{error.option_name} is not an option of {context.info_name}: write {context.command_path} {old.upper()}"
+        )
     if message.startswith("Got unexpected extra argument") and "data" in kinds:
         message += "; data are named with --data"
     return f"{message} (see {context.command_path} --help)"

@@ -97,18 +97,18 @@ def verify(
     from ..verification import verify as verify_run
 
     failed = 0
-    found = {}
+    of_runs = {}
     for folder in runs:
         with progress_bar(quiet=quiet or as_json) as progress:
             findings = verify_run(folder, progress=progress)
         failed += not all(finding.passed for finding in findings)
-        found[str(folder)] = findings
+        of_runs[str(folder)] = findings
         if not as_json and not quiet:
             rows = [("passed" if finding.passed else "FAILED", finding.name, finding.what) for finding in findings]
             typer.echo(printable(f"{folder}:"))
             print_out(plain_table(("", "check", "result"), rows))
     if as_json:
-        typer.echo(to_json(found))
+        typer.echo(to_json(of_runs))
     if failed:
         typer.echo(f"{failed} of {len(runs)} runs failed the verification", err=True)
         raise typer.Exit(NOT_VERIFIED)

@@ -58,7 +58,7 @@ class Wanted:
     def run(self) -> Path:
         """The run, where there is one."""
         if len(self.runs) > 1:
-            raise EquipoiseError("this is made of one run; give one run folder (equipoise compare shows several)")
+            raise EquipoiseError("this is made of one run; give one run folder (`equipoise compare` shows several)")
         return self.runs[0]
 
     def formats_among(self, allowed: Sequence[Format], usual: Sequence[Format]) -> tuple[str, ...]:

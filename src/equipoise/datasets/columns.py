@@ -220,6 +220,8 @@ def _as_list(value: Any) -> list[Any]:
         return list(value)
     text = as_text("candidates", value)
     if not text.startswith("["):
+        if "|" not in text:
+            raise DatasetError(f"needs at least two candidates, not only {text!r}; write them as a|b")
         return text.split("|")
     try:
         listed = json.loads(text)

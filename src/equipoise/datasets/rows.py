@@ -167,7 +167,7 @@ def _decode(file: str, content: bytes) -> str:
 def _columns(file: str, names: list[str]) -> tuple[str, ...]:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise DatasetError(f"{file}: duplicate column {repeated[0]!r}")
+        raise DatasetError(f"{file}: duplicate column {repeated[0]!r}; its first row names the columns")
     return tuple(names)
 
 

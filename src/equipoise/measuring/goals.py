@@ -85,9 +85,9 @@ MOST_NAMED = 12
 def _known(requirement: Requirement, parts: Sequence[tuple[Dataset, str]]) -> str:
     """Return what the group that a requirement names can be, in words; "" where it names one that there is."""
     for key, value in parse_group(requirement.group).items():
-        found = {example.groups.get(key, "") for dataset, _ in parts for example in dataset.examples} - {""}
-        if found and value not in found:
-            return f"; {key} can be {', '.join(sorted(found)[:MOST_NAMED])}"
+        values = {example.groups.get(key, "") for dataset, _ in parts for example in dataset.examples} - {""}
+        if values and value not in values:
+            return f"; {key} can be {', '.join(sorted(values)[:MOST_NAMED])}"
     return ""
 
 

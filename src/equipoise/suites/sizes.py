@@ -94,14 +94,15 @@ def planned(
         outcomes = _seen(sample, task, like)
         place = _Place(dataset, task, asked, settings, like is not None)
         for wish in named:
-            for one in _of_each_type(wish, dataset) if wish.usual else (wish,):
+            for typed in _of_each_type(wish, dataset) if wish.usual else (wish,):
                 try:
-                    found = [(goal, _units(outcomes, goal)) for goal in _goals(dataset, task.name, one, settings.plan)]
+                    several = _goals(dataset, task.name, typed, settings.plan)
+                    units = [(goal, _units(outcomes, goal)) for goal in several]
                 except EquipoiseError:
                     if not wish.usual:
                         raise
                     continue
-                rows += [_planned(place, goal, one, units, power) for goal, units in found]
+                rows += [_planned(place, goal, typed, of_goal, power) for goal, of_goal in units]
     for wish in wishes:
         if not (rows if wish.usual else any(row.wish == _text(wish) for row in rows)):
             raise EquipoiseError(f"{_text(wish)!r} names nothing in {', '.join(map(str, asked.data))}")

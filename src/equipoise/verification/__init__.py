@@ -194,7 +194,7 @@ def _tables(run: Run, parts: list[tuple[RunKey, Outcomes]], source: str, report:
     yield from certified(run)
 
 
-def to_json(found: Mapping[str, list[Finding]]) -> str:
+def to_json(of_runs: Mapping[str, list[Finding]]) -> str:
     """Return the findings of each run as one JSON list; every finding names its run."""
-    listed = [{"run": run, **asdict(finding)} for run, findings in found.items() for finding in findings]
+    listed = [{"run": run, **asdict(finding)} for run, findings in of_runs.items() for finding in findings]
     return json.dumps(listed, indent=2, ensure_ascii=False)
