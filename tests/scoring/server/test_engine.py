@@ -150,7 +150,7 @@ def test_the_clock_is_checked_before_every_proof(serve: Any) -> None:
     engine, told = opened(serve()), []
 
     def telling(name: str) -> Any:
-        async def tell(*_: object) -> None:
+        async def tell(*_: object, **__: object) -> None:
             told.append(name)
 
         return tell

@@ -344,8 +344,8 @@ def test_failures_are_counted_and_the_first_named() -> None:
     asked = "check which model it serves and repeat the command"
     assert str(changed) == f"the server's answers changed during the audit (odd); {then} {asked}"
     assert str(gone) == f"the server does not answer any more (silent); {then} start it again and repeat the command"
-    unusable = "a known question got no usable answer (odd)"
-    assert str(_stopped(Malformed("odd"), "3 scores")) == f"{unusable}; {then} check the server and repeat the command"
+    unusable = str(_stopped(Malformed("odd"), "3 scores"))
+    assert unusable == f"a known question got no usable answer (odd); {then} check the server and repeat the command"
 
 
 def test_whether_a_served_model_thinks(monkeypatch: pytest.MonkeyPatch) -> None:
