@@ -133,6 +133,8 @@ def test_measurements_are_looked_up_by_metric_and_group() -> None:
     assert table.kinds == ["type2", "type1", "zeta"] and table.keys == ["gender"]
     assert table.groupings() == [ROWS[7]]
     assert table.spread("accuracy_renyi", "type=zeta") == pytest.approx(2**0.5)
+    assert [row.value for row in table.ways_asked("accuracy_renyi", "type=zeta")] == [1.0, 3.0]
+    assert not table.ways_asked("ucerf", "type=type1") and not table.ways_asked("accuracy_renyi", "seed=1,type=zeta")
     assert table.spread("ucerf", "type=type1") is None and Measurements([]).kinds == [""]
 
 

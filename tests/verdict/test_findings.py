@@ -70,6 +70,18 @@ def test_ways_of_changing_have_one_denominator_and_unknown_is_not_neither() -> N
     assert "neither way" not in sentence.text and "15.0 points apart" in sentence.text and sentence.claim is False
 
 
+def test_a_mean_over_wordings_is_a_share_and_not_a_count_of_sets() -> None:
+    def row(name: str, value: float, group: str) -> Measurement:
+        return Measurement(name, "m", "d", "t", group, Estimate(value, 0.1, 0.9, 0.95, 20, "b", 0.01, 0.01), "neither")
+
+    shares = {"flip_rate": 0.525, "flip_toward": 0.5, "flip_against": 0.025, "flip_bias": 0.475}
+    groups = ["all", "wording=1", "wording=2"]
+    rows = [row(name, value, group) for name, value in shares.items() for group in groups]
+    (sentence,) = behaviour(Measurements(rows), [""], PRONOUN)
+    told = "changed the answer in 52.5% [10.0%, 90.0%] of 20 sets, averaged over 2 ways to ask: 50.0% toward"
+    assert told in sentence.text
+
+
 NAN = math.nan
 SIDES = {
     "more": (0.2, 0.1, 0.3, 0.01),

@@ -16,6 +16,8 @@ from ..records import DECIDED, Better, Estimate, Measurement, group_label, parse
 from .csv_files import original
 
 KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)", DECIDED: "decided (type 3)"}
+VARIANTS = {"seed", "wording"}
+"""Parts of a group that name one of several ways in which the same sentences were asked."""
 
 
 class Measurements:
@@ -86,6 +88,20 @@ class Measurements:
         rows = [self.at(metric, group_label({**parts, "seed": seed})) for seed in seeds]
         values = [row.value for row in rows if row is not None]
         return float(pd.Series(values).std()) if len(values) > 1 else None
+
+    def ways_asked(self, metric: str, group: str) -> list[Measurement]:
+        """Return the values of each way to ask that a value is the mean over; [] where it is no mean over several."""
+        parts = self.groups[group]
+        if parts.keys() & VARIANTS:
+            return []
+        rows = [self.at(metric, group_label({**parts, **way})) for way in self._ways]
+        known = [row for row in rows if row is not None]
+        return known if len(known) > 1 else []
+
+    @cached_property
+    def _ways(self) -> list[dict[str, str]]:
+        ways = [{key: part for key, part in parts.items() if key in VARIANTS} for parts in self.groups.values()]
+        return [dict(way) for way in dict.fromkeys(tuple(way.items()) for way in ways if way)]
 
 
 def ordered_kinds(kinds: set[str]) -> list[str]:

@@ -70,14 +70,14 @@ def _flips(measured: Measurements, kind: str, words: Words) -> Iterator[Finding]
     known = [(name, way) for name, way in ways if way is not None]
     sets = f"{rate.n:,} {adjective(kind)}set{'s' if rate.n != 1 else ''}"
     text = f"The {words.group_word} changed the {words.answer} in"
-    if measured.spread("flip_rate", rate.group) is not None:
-        text += f" {rate:%} of {sets}, averaged over {_variants(measured)} ways to ask"
+    if several := len(measured.ways_asked("flip_rate", rate.group)):
+        text += f" {rate:%} of {sets}, averaged over {several} ways to ask"
         parts = [f"{way.value:.1%} {WAYS[name]}" for name, way in known if way.value or name in ("toward", "against")]
     else:
         text += f" {count(rate):,} of {sets}"
         parts = [f"{count(way):,} {WAYS[name]}" for name, way in known if count(way) or name in ("toward", "against")]
     if bias is None or not rate.value:
-        text += f" ({rate:%})" if measured.spread("flip_rate", rate.group) is None else ""
+        text += "" if several else f" ({rate:%})"
         yield Finding(f"{text}.", [rate], "flips", kind, claim=None if bias is None else False)
         return
     text += f": {', '.join(parts)}" if parts else ""
@@ -316,7 +316,3 @@ def is_shown(row: Measurement) -> bool:
 def count(rate: Measurement) -> int:
     """Return how many units a share counts."""
     return round(rate.value * rate.n)
-
-
-def _variants(measured: Measurements) -> int:
-    return len({parts["seed"] for parts in measured.groups.values() if "seed" in parts})
