@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,14 +16,16 @@ from typer.testing import CliRunner
 from equipoise.cli import app
 from equipoise.metrics.requirement import FAILED, UNDECIDED
 from equipoise.records import EquipoiseError
-from equipoise.report import write_site
+from equipoise.report import write_run_page, write_site
 from equipoise.runs import Run
+from equipoise.runs.manifest import read_manifest, write_manifest
 from equipoise.suites import results
 from equipoise.suites.cells import Cell
 from equipoise.suites.results import Results, check_gates, write_results
 from equipoise.suites.status import State, Status
 from equipoise.suites.suite_file import Gates, Model, Suite, SuiteError, read_suite
 from equipoise.verdict.gate import NOT_USABLE, junit
+from equipoise.verdict.summary import VERDICTS
 
 Write = Callable[..., Path]
 
@@ -119,6 +122,28 @@ def test_a_suite_leaves_a_leaderboard_a_table_and_the_answers_of_its_gates(
     with pytest.raises(SuiteError) as error:
         write_results(nothing, status)
     assert str(error.value) == f"{suite.path}: 'ucerf[type=type9] >= 0' matches nothing in the 2 finished cells"
+
+
+def test_a_cell_whose_suite_was_killed_before_its_page_gets_it(
+    done: tuple[Suite, Status], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, status = done
+    folders = [Path(shutil.copytree(cell.folder, tmp_path / "cells" / str(n))) for n, cell in enumerate(status.cells)]
+    whole = write_run_page(Run(folders[0])).read_bytes(), write_run_page(Run(folders[1])).read_bytes()
+    manifest = read_manifest(folders[0])
+    files = {name: digest for name, digest in manifest.files.items() if name not in ("report.html", VERDICTS)}
+    write_manifest(folders[0], replace(manifest, files=files))  # killed before the page counted
+    (folders[0] / "report.html").unlink()
+    (folders[0] / f".{VERDICTS}.next").write_bytes(b"half")
+    (folders[1] / "report.html").rename(folders[1] / ".report.html.next")  # and before it was in its place
+    cells = [replace(cell, folder=folder) for cell, folder in zip(status.cells, folders, strict=True)]
+    monkeypatch.setattr(
+        results, "write_site", lambda *_, **__: SimpleNamespace(submissions=SimpleNamespace(entries=[]))
+    )
+    monkeypatch.setattr(results, "write_measurements", lambda entries, path: path)
+    write_results(suite, Status(cells, suite.out / "status.json"))
+    assert tuple((folder / "report.html").read_bytes() for folder in folders) == whole
+    assert not [file for folder in folders for file in folder.glob(".*.next")]
 
 
 def test_a_suite_without_a_finished_cell_leaves_nothing(done: tuple[Suite, Status]) -> None:

@@ -12,11 +12,12 @@ from ..files import write_file
 from ..metrics.requirement import FAILED, UNDECIDED, parse_requirement
 from ..progress import Progress
 from ..records import EquipoiseError
-from ..report import SiteOptions, write_site
+from ..report import SiteOptions, write_run_page, write_site
 from ..runs import Run
 from ..runs.csv_files import to_csv
 from ..topics.leaderboard.boards import write_measurements
 from ..verdict.gate import NOT_USABLE, Check, gate, junit
+from ..verdict.summary import VERDICTS
 from .status import DONE, Status
 from .suite_file import Gates, Suite, SuiteError
 
@@ -51,6 +52,8 @@ def write_results(suite: Suite, status: Status, *, progress: Progress | None = N
     folders = [cell.folder for cell in status.of(DONE)]
     if not folders:
         return None
+    for folder in folders:
+        _with_page(Run(folder))
     site = suite.out / "leaderboard"
     options = SiteOptions(title=suite.title, metric=suite.metric)
     made = write_site(folders, site, options, progress=progress)
@@ -61,6 +64,12 @@ def write_results(suite: Suite, status: Status, *, progress: Progress | None = N
         rows = [{"cell": cell, "required": c.requirement, "of": c.where, "outcome": c.outcome} for cell, c in checks]
         write_file(suite.out / "gates.csv", to_csv(pd.DataFrame(rows, columns=["cell", "required", "of", "outcome"])))
     return Results(site, table, checks)
+
+
+def _with_page(run: Run) -> None:
+    """Write the page of a cell whose suite was killed after it was measured, and before its page was in its place."""
+    if VERDICTS not in run.manifest.files or not all((run.path / name).is_file() for name in run.manifest.files):
+        write_run_page(run)
 
 
 def _gate(suite: Suite, status: Status) -> list[tuple[str, Check]]:

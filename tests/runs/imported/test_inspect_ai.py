@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import json
+import os
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -192,3 +194,12 @@ def test_a_compression_that_needs_help_says_which(tmp_path: Path, monkeypatch: p
     convert = "or convert the log: inspect log convert --to json"
     assert str(error.value) == f"{tmp_path}/a.eval: reading it needs pip install 'equipoise[inspect]', {convert}"
     assert asked == ["zipfile_zstd"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes")
+@pytest.mark.parametrize(("format", "names"), [("inspect", ["a.eval", "b.json"]), ("lm-eval", ["samples_a.jsonl"])])
+def test_a_pipe_among_the_logs_is_not_waited_for(tmp_path: Path, format: str, names: list[str]) -> None:
+    for name in names:
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(DatasetError, match=f"^{re.escape(str(tmp_path))}: holds no "):
+        read_results(tmp_path, format=format)

@@ -29,7 +29,8 @@ DAMAGED = (
 
 def read_inspect(path: Path, model: str = "", dataset: str = "") -> list[Results]:
     """Return the results in a log, or in all logs of a folder, of tasks that Equipoise exported."""
-    files = [path] if path.is_file() else sorted([*path.rglob("*.eval"), *path.rglob("*.json")])
+    logs = [log for ending in ("*.eval", "*.json") for log in path.rglob(ending) if log.is_file()]
+    files = [path] if path.is_file() else sorted(logs)
     if not files:
         raise DatasetError(f"{path}: holds no .eval or .json log of inspect")
     answers, flags, names = [], [], set()

@@ -15,7 +15,7 @@ from .per_item import Results
 
 def read_lm_eval(path: Path, model: str = "", dataset: str = "") -> list[Results]:
     """Return the results in a samples_*.jsonl file, or in all of a folder's, of tasks that Equipoise exported."""
-    files = [path] if path.is_file() else sorted(path.rglob("samples_*.jsonl"))
+    files = [path] if path.is_file() else sorted(filter(Path.is_file, path.rglob("samples_*.jsonl")))
     if not files:
         raise DatasetError(f"{path}: holds no samples_*.jsonl; run lm_eval with --log_samples and --output_path")
     names = {model or _model_name(file) for file in files}
@@ -44,7 +44,7 @@ def _answers(file: Path) -> Iterator[tuple[Any, list[float]]]:
 
 def _model_name(file: Path) -> str:
     """Return the model's name from the results file beside the samples, or else from the folder's name."""
-    for results in sorted(file.parent.glob("results_*.json")):
+    for results in sorted(filter(Path.is_file, file.parent.glob("results_*.json"))):
         try:
             arguments = json.loads(results.read_text(encoding="utf-8"))["config"]["model_args"] or ""
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
