@@ -90,7 +90,7 @@ class Measurements:
         return float(pd.Series(values).std()) if len(values) > 1 else None
 
     def ways_asked(self, metric: str, group: str) -> list[Measurement]:
-        """Return the values of each way to ask that a value is the mean over; [] where it is no mean over several."""
+        """Return the values of each way to ask that a value is the mean over; [] unless there are several."""
         parts = self.groups[group]
         if parts.keys() & VARIANTS:
             return []
