@@ -11,7 +11,7 @@ from ..records.showing import Finding, Verdict
 from ..runs.measurements import Measurements
 from ..runs.run import Part
 from . import identities
-from .findings import behaviour, count, good_differences, rule_of
+from .findings import behaviour, count, good_differences, rule_of, ways_to_ask
 from .items import labels_of, left_out
 from .subgroups import subgroups
 from .words import adjective, words_of
@@ -122,8 +122,9 @@ def _missed(measured: Measurements, kinds: Sequence[str]) -> tuple[Measurement |
     rate = next((row for kind in kinds if (row := measured.get("flip_rate", type=kind))), None)
     if rate is None:
         return None, ": there was nothing to test."
-    text = f": nothing says which way a change goes; {count(rate):,} of {rate.n:,} {adjective(kinds[0])}sets changed."
-    return rate, text
+    share = f"{count(rate):,}" if ways_to_ask(measured) == 1 else f"{rate.value:.1%}"
+    sets = f"{share} of {rate.n:,} {adjective(kinds[0])}sets changed"
+    return rate, f": the data name no stereotype, so a change has no direction; {sets}."
 
 
 def _of(row: Measurement, kind: str) -> str:

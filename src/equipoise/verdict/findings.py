@@ -70,14 +70,16 @@ def _flips(measured: Measurements, kind: str, words: Words) -> Iterator[Finding]
     known = [(name, way) for name, way in ways if way is not None]
     sets = f"{rate.n:,} {adjective(kind)}set{'s' if rate.n != 1 else ''}"
     text = f"The {words.group_word} changed the {words.answer} in"
-    if measured.spread("flip_rate", rate.group) is not None:
-        text += f" {rate:%} of {sets}, averaged over {_variants(measured)} ways to ask"
+    variants = ways_to_ask(measured)
+    if variants > 1:
+        # A mean over ways to ask is no number of sets: rounded, the parts would not add up.
+        text += f" {rate:%} of {sets}, averaged over {variants} ways to ask"
         parts = [f"{way.value:.1%} {WAYS[name]}" for name, way in known if way.value or name in ("toward", "against")]
     else:
         text += f" {count(rate):,} of {sets}"
         parts = [f"{count(way):,} {WAYS[name]}" for name, way in known if count(way) or name in ("toward", "against")]
     if bias is None or not rate.value:
-        text += f" ({rate:%})" if measured.spread("flip_rate", rate.group) is None else ""
+        text += f" ({rate:%})" if variants == 1 else ""
         yield Finding(f"{text}.", [rate], "flips", kind, claim=None if bias is None else False)
         return
     text += f": {', '.join(parts)}" if parts else ""
@@ -318,5 +320,7 @@ def count(rate: Measurement) -> int:
     return round(rate.value * rate.n)
 
 
-def _variants(measured: Measurements) -> int:
-    return len({parts["seed"] for parts in measured.groups.values() if "seed" in parts})
+def ways_to_ask(measured: Measurements) -> int:
+    """Return in how many option orders and wordings every set was asked."""
+    ways = [{parts[key] for parts in measured.groups.values() if key in parts} for key in ("seed", "wording")]
+    return math.prod(max(1, len(names)) for names in ways)
