@@ -37,7 +37,7 @@ from equipoise.media.layout import (
 )
 from equipoise.media.names import LETTER, name_room, short
 from equipoise.records import Estimate
-from equipoise.records.showing import Axis, Bar, Bracket, Chart, Dot, Heat, Key, Note, Panel, Square, value_of
+from equipoise.records.showing import Axis, Bar, Bracket, Chart, Dot, Heat, Key, Line, Note, Panel, Square, value_of
 
 WIDTHS = (20.0, 31.0, 36.7, 69.4)
 
@@ -264,3 +264,6 @@ def test_a_long_title_of_a_panel_takes_several_lines_and_a_label_stays_inside(wi
 def test_the_mark_of_bars_and_squares_is_a_box_and_that_of_places_to_choose_is_not() -> None:
     bars = Panel([Bar((0.0, 1.0), (0.0, 1.0), "toward"), Bar((0.0, 1.0), (0.0, 1.0), "he", strength=0.0)])
     assert filled_tones([bars, Panel([Square("same")]), Panel([Dot(0.5, 0.0, "she")])]) == {"toward", "same"}
+    assert filled_tones([bars, Panel([Line([(0.0, 0.0), (1.0, 1.0)], "toward")])]) == set(), (
+        "a line is the first of both"
+    )

@@ -392,7 +392,7 @@ def _legend(drawn: Figure, layout: Layout, above: float) -> None:
     filled = filled_tones(place.panel for place in layout.places)
     for x, y, key in layout.keys:
         axes.text(x + KEY + 0.4, y + above, short(key.label, 60))
-        if key.tone in filled:
+        if key.tone in filled and not key.dashed:
             axes.add_patch(Rectangle((x + KEY / 2 - 0.4, y + above - 0.7), 0.8, 0.8, color=_colour(key.tone)))
             continue
         style: dict[str, Any] = {"color": _colour(key.tone), "marker": _shape(key.tone), "markersize": 3.6}

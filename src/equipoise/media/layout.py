@@ -16,6 +16,7 @@ from ..records.showing import (
     Dot,
     Heat,
     Key,
+    Line,
     Note,
     Panel,
     Point,
@@ -312,9 +313,10 @@ def row_name(name: str, place: Place) -> str:
 
 
 def filled_tones(panels: Iterable[Panel]) -> set[Tone]:
-    """Return the tones of bars and squares: their mark in a legend is a box."""
+    """Return the tones of bars and squares: their mark in a legend is a box, unless lines have the tone, too."""
     marks = [mark for panel in panels for mark in panel.marks]
-    return {mark.tone for mark in marks if isinstance(mark, Square) or (isinstance(mark, Bar) and mark.strength)}
+    filled = {mark.tone for mark in marks if isinstance(mark, Square) or (isinstance(mark, Bar) and mark.strength)}
+    return filled - {mark.tone for mark in marks if isinstance(mark, Line)}
 
 
 def _keys(legend: Sequence[Key], width: float, top: float, left: float = 0.6) -> Iterator[tuple[float, float, Key]]:
