@@ -15,25 +15,29 @@ from sample_charts import EVERY, ODD, radars, scatter
 
 from equipoise.media import layout
 from equipoise.media.layout import (
+    LINE,
     Place,
     are_upright,
     arrange,
     below,
     bracket_lines,
     colour_scale,
+    filled_tones,
     heat_limit,
     is_of,
+    label_middle,
     note_places,
     row_name,
     shown_names,
     square_columns,
     tick_values,
     title_height,
+    title_start,
     wrapped,
 )
 from equipoise.media.names import LETTER, name_room, short
 from equipoise.records import Estimate
-from equipoise.records.showing import Axis, Bracket, Chart, Dot, Heat, Key, Note, Panel, Square, value_of
+from equipoise.records.showing import Axis, Bar, Bracket, Chart, Dot, Heat, Key, Line, Note, Panel, Square, value_of
 
 WIDTHS = (20.0, 31.0, 36.7, 69.4)
 
@@ -240,3 +244,26 @@ def test_the_room_under_a_radar_is_for_its_rim_also_where_the_axis_is_hidden() -
     plain = replace(radar, polar=False)
     (place,) = arrange(Chart("T", [plain]), 40.0).places
     assert layout.below(place) == 0.5
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_long_title_of_a_panel_takes_several_lines_and_a_label_stays_inside(width: float) -> None:
+    long = "builtin (1,020 sentences, he, she, c2e23a) · next-word, resolvable (type 2)"
+    names = Axis.of_names(["a model", "another model with a long name"])
+    panel = Panel([Dot(0.5, 0.0), Dot(0.6, 1.0)], Axis("change of confidence from no marker"), names, long)
+    places = arrange(Chart("", [panel] * 3, layout="multiples"), width).places
+    for place in places:
+        assert "".join(place.title).replace(" ", "") == long.replace(" ", "")
+        assert title_start(place) + LETTER * max(map(len, place.title)) < width
+        top = place.top - title_height(panel) - LINE * (len(place.title) - 1) - 1
+        assert all(top >= other.top + other.height + below(other) - 1 for other in places if other.top < place.top)
+        half = LETTER * len(panel.x.label) / 2
+        assert half <= label_middle(place) <= width - half + 0.9
+
+
+def test_the_mark_of_bars_and_squares_is_a_box_and_that_of_places_to_choose_is_not() -> None:
+    bars = Panel([Bar((0.0, 1.0), (0.0, 1.0), "toward"), Bar((0.0, 1.0), (0.0, 1.0), "he", strength=0.0)])
+    assert filled_tones([bars, Panel([Square("same")]), Panel([Dot(0.5, 0.0, "she")])]) == {"toward", "same"}
+    assert filled_tones([bars, Panel([Line([(0.0, 0.0), (1.0, 1.0)], "toward")])]) == set(), (
+        "a line is the first of both"
+    )

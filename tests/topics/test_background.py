@@ -108,3 +108,17 @@ def test_prompts_are_counted_with_their_sets_and_ways_where_there_are_several(
     pairs = pd.DataFrame({"dataset": "d", "set_id": [f"{at}" for at, _ in enumerate(variants)], "variant": variants})
     run: Any = SimpleNamespace(items=range(1200), pairs=pd.concat([pairs, pairs], ignore_index=True))
     assert background._asked(run) == text
+
+
+def test_a_part_of_a_named_dataset_has_its_card_without_the_counts_of_the_whole(planted_run: Path) -> None:
+    run = Run(planted_run)
+    control = {**run.manifest.datasets["builtin"], "examples": 80, "sets": 40}
+    recorded = {"gendered-control": control, "builtin-mine": {**control, "licence": ""}}
+    manifest = replace(run.manifest, datasets=recorded)
+    shown = data(SimpleNamespace(manifest=manifest, parts=[])).every(Table)  # type: ignore[arg-type]
+    part, mine = shown
+    assert part.title.startswith("Sentences in which the group word decides") and part.title.endswith(
+        ": gendered-control"
+    )
+    assert texts(part)["Home"] == "part of this package" and not part.notes
+    assert mine.title == "builtin-mine", "a table of a user may begin with any name"

@@ -18,11 +18,12 @@ import pytest
 from kept_texts import assert_kept
 
 from equipoise.run import audit
+from equipoise.runs.measurements import kind_title
 from equipoise.runs.run import Run
 from equipoise.tasks.multiple_choice import option_order
 from equipoise.topics import cases
 from equipoise.topics.cases import case_section, packers
-from equipoise.topics.flips import set_fates
+from equipoise.topics.flips import FATE_WORDS, set_fates
 from equipoise.topics.names import Names
 
 
@@ -235,3 +236,18 @@ def test_blocks_are_one_gzip_file_whatever_the_cores(size: int, count: int, monk
     repeated = b"the same words again " * 40
     alone = sum(len(zlib.compress(repeated[at : at + 100], 6)) for at in range(0, len(repeated), 100))
     assert len(cases._gzipped(repeated)) < alone / 2, "a block knows what is in the one before it"
+
+
+def test_a_case_has_the_question_of_its_data_and_none_that_was_not_asked(tmp_path: Path) -> None:
+    few: dict[str, Any] = {"limit": 1, "resamples": 5, "by": [], "metrics": ["flip_rate"]}
+    run = audit("planted", "decisions", out=tmp_path / "own", **few)
+    texts = {f"{row.text} {json.loads(row.slots)['question']}" for row in run.examples.itertuples()}
+    assert set(unpacked(run)[0]["text"]) == texts and all(text.endswith("?") for text in texts)
+    worded = audit("planted", "decisions", out=tmp_path / "worded", questions=["{text} I would say"], **few)
+    assert set(unpacked(worded)[0]["text"]) == set(worded.examples["text"])
+
+
+def test_the_page_names_fates_and_types_as_charts_do(planted_run: Path) -> None:
+    header = unpacked(Run(planted_run))[0]
+    assert header["fate_words"] == FATE_WORDS and list(FATE_WORDS) == list(header["fates"])
+    assert header["kinds"]["type1"] == kind_title("type1")

@@ -214,10 +214,11 @@ def test_pairs_whose_order_changes_are_told_where_there_are_several() -> None:
 
 
 def test_sets_that_change_sides_are_counted_for_models_and_for_pairs() -> None:
-    start = "In the least alike quarter of the sets under one estimator and not under another: 3 to 5 of 1,200 sets"
-    assert str(estimators.sides(study([]))) == f"{start} a model."
+    start = "Estimators disagree about which quarter of the sets is treated least alike: 3 to 5 of 1,200 sets"
+    start += " of a model are in it by one estimator and not by another."
+    assert str(estimators.sides(study([]))) == start
     both = str(estimators.sides(study([CHANGED_PAIR, SAME_PAIR])))
-    assert both == f"{start} a model. The model that treats a set more alike changes in 2 to 7 sets a pair of models."
+    assert both == f"{start} Which of two models treats a set more alike changes in 2 to 7 sets."
 
 
 def test_an_estimator_with_a_threshold_of_its_own_is_named_under_the_table() -> None:

@@ -38,19 +38,22 @@ def test_squares_show_every_set_changed_ones_first_and_open_their_cases(planted_
     chart = squares(fates)
     marks = list(chart.panels[0].marks_of(Square))
     assert len(marks) == fates.n and [key.tone for key in chart.legend] == [
-        t for t in ("toward", "against", "neither", "same") if fates.counts[t]
+        t for t in ("toward", "against", "neither", "unknown", "same") if fates.counts[t]
     ]
     tones = [mark.tone for mark in marks]
-    assert tones == sorted(tones, key=["toward", "against", "neither", "same"].index)
+    assert tones == sorted(tones, key=["toward", "against", "neither", "unknown", "same"].index)
     assert all(mark.link.startswith("#case=") for mark in marks)
-    assert [row.cells[1] for row in chart.table().rows] == list(fates.counts.values())
+    assert [row.cells[1] for row in chart.table().rows] == [count for count in fates.counts.values() if count]
 
 
 def test_of_many_sets_a_sample_is_drawn_and_said_to_be_one(planted_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic, "SHOWN", 10)
     fates = next(set_fates(Run(planted_run).parts[0]))
     assert len(fates.shown) == 10 < fates.n
-    assert squares(fates).caption == f"A sample: 10 of {fates.n:,} sets, spread evenly over the data."
+    assert squares(fates).caption == (
+        "One square is one set: one sentence, asked with each pronoun. The sentence does not say who is meant."
+        f" A sample: 10 of {fates.n:,} sets, spread evenly over the data."
+    )
 
 
 def test_a_set_in_several_option_orders_is_one_set_with_the_fate_of_most(tmp_path: Path) -> None:
@@ -107,3 +110,44 @@ def test_values_of_sets_are_found_by_set_and_variant(make_outcomes: Any) -> None
     np.testing.assert_array_equal(of_sets(part, values, np.arange(4)), expected)
     both = of_sets(part, np.stack([values, -values], axis=1), np.array([2, 0]))
     assert both.tolist() == [[2.0, -2.0], [3.0, -3.0]], "of equal sets the first counts"
+
+
+def test_a_change_without_a_known_stereotype_is_not_neither_way(tmp_path: Path) -> None:
+    people = ("nurse", "farmer"), ("tall man", "guest")  # nobody knows what a stereotype says of the second two
+    table = tmp_path / "mine.csv"
+    rows = [
+        f"The {one} told the {other} that {word} was late in week {week}.,{word},{one},{other}"
+        for one, other in people
+        for week in range(12)
+        for word in ("he", "she", "they")
+    ]
+    table.write_text("\n".join(["text,pronoun,candidate_1,candidate_2", *rows]))
+    run = audit(
+        "planted:bias=1,noise=2",
+        table,
+        resamples=5,
+        by=[],
+        metrics=["flip_rate", "flip_neither", "flip_unknown"],
+        out=tmp_path / "run",
+    )
+    (part,) = run.parts
+    (fates,) = set_fates(part)
+    for way in ("neither", "unknown"):
+        share = part.measured.get(f"flip_{way}", type="type1")
+        assert share is not None and fates.counts[way] == round(share.value * share.n)
+    assert fates.counts["unknown"] and f"{fates.counts['unknown']} changed, no stereotype known" in {
+        key.label for key in squares(fates).legend
+    }
+
+
+def test_a_legend_names_no_direction_where_there_is_none(tmp_path: Path) -> None:
+    run = audit(
+        "planted:noise=2", "decisions", limit=2, resamples=5, by=[], metrics=["flip_rate"], out=tmp_path / "run"
+    )
+    (part,) = run.parts
+    (chart,) = flips(part)
+    assert [key.label for key in chart.legend] == ["all changes"]
+    assert all(
+        set(fates.counts) - {"same", "unknown"} == {f for f, n in fates.counts.items() if not n} - {"same", "unknown"}
+        for fates in set_fates(part)
+    )

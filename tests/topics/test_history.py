@@ -101,8 +101,8 @@ def test_a_change_is_told_of_the_second_run(detected: bool, better: str, says: s
     facts = {"detected": detected, "better": better, "second": "b", "data": "d · t", "row": row}
     test: Any = SimpleNamespace(difference=estimate, **facts)
     finding = _change(test)
-    numbers = f"by {-estimate:+} (n = 1,200, corrected p = 0.020)."
-    assert finding.text == f"d · t, UCerF: {says}, {numbers}"
+    numbers = f"{-estimate:+} (n = 1,200, corrected p = 0.020)."
+    assert finding.text == f"d · t, UCerF: {says}{', by' if detected else ':'} {numbers}"
     assert (finding.state, finding.claim, finding.topic, list(finding.rests_on)) == (state, detected, "change", [row])
 
 

@@ -54,3 +54,10 @@ def test_the_page_lists_the_most_influential_sets_with_their_cases(run: Run) -> 
 
 def test_what_is_described_is_as_it_was_kept(run: Run) -> None:
     assert_kept("topics/influence", influence_section(run))
+
+
+def test_a_column_of_people_is_there_where_some_are_named(run: Run) -> None:
+    section = influence_section(run)
+    assert section is not None
+    titles = {shown.about["type"]: [column.title for column in shown.columns] for shown in every([section], Table)}
+    assert "people" in titles["type2"] and "people" not in titles["type1"], "nobody is meant in an ambiguous sentence"

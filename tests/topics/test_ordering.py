@@ -58,7 +58,7 @@ def test_the_sentence_names_the_best_the_size_n_and_the_corrected_p() -> None:
     text = ordering({"beta": 0.8, "alpha": 0.9, "delta": 0.89}, apart).finding.text
     assert text == (
         "winobias · mcq: by UCerF, alpha is better than beta by 0.100 [0.050, 0.150] (n = 120, p = 0.004 after"
-        " correction); delta cannot be told from alpha."
+        " correction); delta cannot be told apart from alpha."
     )
     lower = ordering({"beta": 0.2, "alpha": 0.1}, {frozenset({"alpha", "beta"})}, "flip_rate").finding.text
     assert "by flip rate, alpha is better than beta by 10.0 points [5.0, 15.0]" in lower
@@ -125,3 +125,15 @@ def test_models_that_hardly_differ_are_not_drawn_far_apart() -> None:
     assert panel.x.high - panel.x.low >= 0.1 and panel.title == "title"
     assert panel.x.label == "UCerF (higher is better)"
     assert [(dot.label, dot.link) for dot in panel.marks_of(Dot)] == [("a", "there"), ("b", "")]
+
+
+def test_a_small_p_does_not_stand_beside_cannot_be_told_apart() -> None:
+    difference = Estimate(0.012, -0.009, 0.032, 0.95, 648, "", 0.001, 0.002)
+    values = {
+        name: Estimate(value, value - 0.01, value + 0.01, 0.95, 648, "") for name, value in (("a", 0.872), ("b", 0.86))
+    }
+    text = Ordering(METRICS["ucerf"], "decisions", values, {("a", "b"): difference}).finding.text
+    assert text == (
+        "decisions: a and b cannot be told apart by UCerF; the largest difference is 0.012 [-0.009, 0.032] (n = 648;"
+        " the interval includes 0)."
+    )

@@ -198,7 +198,7 @@ def test_what_was_missed_is_the_widest_pair_or_the_first_metric_of_the_list() ->
     rate = told("flip_rate", "type=type1", value=0.25, n=1200)
     assert _missed(Measurements([rate]), ["type1"]) == (
         rate,
-        ": nothing says which way a change goes; 300 of 1,200 ambiguous sets changed.",
+        ": the data name no stereotype, so a change has no direction; 300 of 1,200 ambiguous sets changed.",
     )
     assert _missed(Measurements([]), ["type1"]) == (None, ": there was nothing to test.")
 

@@ -349,3 +349,17 @@ def test_the_wider_of_two_intervals_of_one_number_is_told_where_they_disagree(
     gap = row("accuracy_gap", 0.068, 0.024, 0.112)
     other = [] if bias is None else [row("flip_bias", *bias)]
     assert _gap(Measurements([gap, *other]), gap, "type2") == (gap.estimate if told == "gap" else absolute(other[0]))
+
+
+def test_a_share_over_several_wordings_is_no_number_of_sets() -> None:
+    rows = [told("flip_rate", "type=type1", 0.674, 0.6, 0.7, n=57)]
+    rows += [
+        told(f"flip_{way}", "type=type1", share, 0, 1, n=57) for way, share in (("toward", 0.627), ("against", 0.047))
+    ]
+    rows += [told("flip_bias", "type=type1", 0.58, 0.5, 0.6, 0.01, n=57)]
+    rows += [told("flip_rate", f"type=type1,wording={name}", 0.7, 0.5, 0.8, n=57) for name in ("a", "b")]
+    (sentence,) = said(rows, ["type1"])
+    assert "in 67.4% [60.0%, 70.0%] of 57 ambiguous sets, averaged over 2 ways to ask: 62.7% toward" in sentence.text
+    seeds = [told("flip_rate", f"seed={seed},type=type1", 0.7, 0.5, 0.8, n=57) for seed in "123"]
+    (sentence,) = said([*rows, *seeds], ["type1"])
+    assert "averaged over 6 ways to ask" in sentence.text, "each wording in each option order"

@@ -29,6 +29,7 @@ from equipoise.scoring.planted import PlantedEngine
 from equipoise.verdict.validity import _depends, _ties, cautions, checks, faults_command
 
 QUICK: dict[str, Any] = {"limit": 64, "resamples": 20, "by": ["stereotype"]}
+ALL: dict[str, Any] = {**QUICK, "limit": None}
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +88,11 @@ def test_little_mass_is_invalid_and_silences_the_verdict(tmp_path: Path) -> None
 def test_a_guesser_is_not_usable_and_one_that_leans_is_in_doubt(tmp_path: Path) -> None:
     below = checked(planted(tmp_path / "below", strength=-2, bias=0))["accuracy"]
     assert below.state == "invalid" and "below chance (50%)" in below.text
-    guess = checked(planted(tmp_path / "guess", strength=0, bias=0, noise=1))["accuracy"]
+    guess = checked(audit(PlantedEngine(strength=0, bias=0, noise=1), out=tmp_path / "guess", **ALL))["accuracy"]
     assert guess.state == "invalid" and "no better than chance (50%), and leans nowhere" in guess.text
+    few = checked(planted(tmp_path / "few", strength=0, bias=0, noise=1))["accuracy"]
+    assert few.state == "invalid" and few.text.startswith("it may be guessing: it is right in ")
+    assert "not shown to be better than chance (50%), and no leaning is detected" in few.text
     leans = planted(tmp_path / "leans", strength=0, bias=0.8, noise=1)
     doubt = checked(leans)["accuracy"]
     assert doubt.state == "doubt" and doubt.beside.endswith("so a high UCerF means nothing.")
@@ -371,6 +375,8 @@ def test_the_command_names_what_was_read(
 ) -> None:
     part = StandIn([], datasets={dataset: facts}, settings={"columns": columns})
     assert faults_command(part.run, dataset) == command
+    part = StandIn([], datasets={dataset: facts}, settings={"columns": columns, "pronouns": ["he", "she", "xe"]})
+    assert faults_command(part.run, dataset) == "", "the command reads the data with he and she"
 
 
 def test_sampled_answers_are_counted_without_classes_that_an_item_does_not_have() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from equipoise.verdict.words import (
     DECISION,
     GROUP_WORD,
     PRONOUN,
+    ROLES,
     Words,
     adjective,
     is_decision,
@@ -150,5 +152,8 @@ def test_words_are_those_of_all_parts_together() -> None:
 
     assert of(plain) is of() is PRONOUN and of(other) is of(plain, other) is of(bare) is GROUP_WORD
     assert of(good) is of(good, good) is DECISION and of(good, other) is GROUP_WORD and of(some) is PRONOUN
+    roles = StandIn([], replace(some.outcomes, groups={"polarity": np.full(6, "negative", dtype=object)}))
+    assert of(roles) is ROLES and of(roles, plain) is PRONOUN
+    assert "exchanged places" in ROLES.asked and "to name the same person twice is a change" in ROLES.asked
     assert is_decision(good) and not is_decision(some) and not is_decision(bare)  # type: ignore[arg-type]
     assert not is_decision(StandIn([], good.outcomes, has_items=False))  # type: ignore[arg-type]

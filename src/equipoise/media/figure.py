@@ -14,6 +14,7 @@ from ..records.showing import Area, Bar, Bracket, Chart, Cloud, Dot, Heat, Line,
 from .layout import (
     GAP,
     KEY,
+    LINE,
     SIDE,
     SMALLEST,
     Layout,
@@ -22,14 +23,17 @@ from .layout import (
     arrange,
     bracket_lines,
     colour_scale,
+    filled_tones,
     heat_limit,
     is_of,
+    label_middle,
     note_places,
     row_name,
     shown_names,
     square_columns,
     tick_values,
     title_height,
+    title_start,
     whiskers,
     wrapped,
 )
@@ -129,9 +133,11 @@ def _panel(drawn: Figure, place: Place, layout: Layout, above: float) -> None:
     left, bottom = place.left / layout.width, 1 - (place.top + above + place.height) / height
     axes: Any = drawn.add_axes((left, bottom, place.width / layout.width, place.height / height))
     if panel.title:
-        middle = {"x": 0.5, "ha": "center", "weight": "bold"} if panel.polar else {"x": 0.0, "ha": "left"}
-        up = 1 + title_height(panel) / place.height
-        axes.text(y=up, s=panel.title, transform=axes.transAxes, va="baseline", **middle)
+        start = (title_start(place) - place.left) / place.width
+        middle = {"x": 0.5, "ha": "center", "weight": "bold"} if panel.polar else {"x": start, "ha": "left"}
+        for up, words in enumerate(reversed(place.title)):
+            y = 1 + (title_height(panel) + LINE * up) / place.height
+            axes.text(y=y, s=words, transform=axes.transAxes, va="baseline", **middle)
     if panel.polar:
         _rings(axes, place)
     elif is_of(panel, Square):
@@ -181,7 +187,8 @@ def _across(axes: Any, place: Place) -> None:
     if not place.x_shown:
         return
     if axis.label:
-        axes.set_xlabel(axis.label, labelpad=2 + POINTS * 1.1 * any(axis.ends))
+        middle = (label_middle(place) - place.left) / place.width
+        axes.set_xlabel(axis.label, labelpad=2 + POINTS * 1.1 * any(axis.ends), x=middle)
     for share, side, words in zip((0.0, 0.5, 1.0), ("left", "center", "right"), axis.ends, strict=True):
         at = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": side, "va": "top"}
         axes.annotate(words, (share, 0), (0, -POINTS * 2.3), color=QUIET, **at)
@@ -367,15 +374,18 @@ def _cells(axes: Any, cells: Sequence[Heat], place: Place) -> None:
 
 
 def _legend(drawn: Figure, layout: Layout, above: float) -> None:
-    """Draw the lines of the legend where the layout has them."""
+    """Draw the lines of the legend where the layout has them; the mark of bars and squares is a box."""
     if not layout.keys:
         return
-    height = layout.height + above
     axes: Any = drawn.add_axes((0, 0, 1, 1), frameon=False)
-    axes.set(xlim=(0, layout.width), ylim=(height, 0), xticks=[], yticks=[])
+    axes.set(xlim=(0, layout.width), ylim=(layout.height + above, 0), xticks=[], yticks=[])
     axes.set_zorder(-1)
+    filled = filled_tones(place.panel for place in layout.places)
     for x, y, key in layout.keys:
+        axes.text(x + KEY + 0.4, y + above, short(key.label, 60))
+        if key.tone in filled and not key.dashed:
+            axes.add_patch(Rectangle((x + KEY / 2 - 0.4, y + above - 0.7), 0.8, 0.8, color=_colour(key.tone)))
+            continue
         style: dict[str, Any] = {"color": _colour(key.tone), "marker": _shape(key.tone), "markersize": 3.6}
         style["linestyle"] = "--" if key.dashed else "-"
         axes.add_line(Line2D([x, x + KEY / 2, x + KEY], [y + above - 0.3] * 3, markevery=[1], linewidth=1, **style))
-        axes.text(x + KEY + 0.4, y + above, short(key.label, 60))

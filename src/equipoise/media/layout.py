@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, cos, isnan, pi, sin
+from textwrap import wrap
 
 from ..records import Estimate
-from ..records.showing import Axis, Bracket, Chart, Dot, Heat, Key, Note, Panel, Point, Square, ends_of, value_of
+from ..records.showing import (
+    Axis,
+    Bar,
+    Bracket,
+    Chart,
+    Dot,
+    Heat,
+    Key,
+    Line,
+    Note,
+    Panel,
+    Point,
+    Square,
+    Tone,
+    ends_of,
+    value_of,
+)
 from .names import LETTER, LONGEST, name_room, radius_of, rim_room, short, whole_names_width
 
 ROW, HIGH_ROW = 1.45, 2.5
@@ -43,6 +59,7 @@ class Place:
     y_shown: bool = True
     names_above: bool = False
     letters: int = 0
+    title: Sequence[str] = ()
 
     def __call__(self, x: float, y: float) -> Point:
         """Return where a point of the panel lies."""
@@ -138,6 +155,8 @@ def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, las
     columns = len(next(iter(_rows(chart, width))))
     names = name_room(row[0].y.names) if shared else 0.0
     step = (width - names) / columns
+    titles = [wrap(panel.title, max(8, int(_title_room(panel, step) / LETTER))) for panel in row]
+    top += LINE * max(0, max(map(len, titles)) - 1)
     for number, panel in enumerate(row):
         at = names + number * step
         high = not shared and not is_of(panel, Heat) and name_room(panel.y.names) > 0.55 * step
@@ -147,7 +166,27 @@ def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, las
             radius, letters = radius_of(chart.panels, step)
             room, inside = (step - 2 * radius) / 2, 2 * radius
         tall = _height(panel, inside, HIGH_ROW if high else ROW)
-        yield Place(panel, at + room, top + _above(panel), inside, tall, last, not shared or number == 0, high, letters)
+        first = not shared or number == 0
+        yield Place(panel, at + room, top + _above(panel), inside, tall, last, first, high, letters, titles[number])
+
+
+def _title_room(panel: Panel, width: float) -> float:
+    """Return how long a line of a panel's title may be: it may begin above names, but not above values."""
+    return width - 0.6 - (0.0 if panel.y.names or panel.polar else _beside(panel, width, high=False))
+
+
+def title_start(place: Place) -> float:
+    """Return where a title begins: at its panel, or above the names beside it where it would end beyond the panel."""
+    names = place.panel.y.names
+    room = name_room(names) if names and place.y_shown and not place.names_above else 0.0
+    end = place.left + place.width - 1.1 * LETTER * max(map(len, place.title))
+    return max(place.left - room, min(place.left, end))
+
+
+def label_middle(place: Place) -> float:
+    """Return the middle of the label under a panel: under the panel's, or to the left where it would be cut."""
+    half = LETTER * len(place.panel.x.label) / 2
+    return max(half, min(place.left + place.width / 2, place.left + place.width + 0.9 - half))
 
 
 def _beside(panel: Panel, width: float, *, high: bool) -> float:
@@ -244,12 +283,16 @@ def below(place: Place) -> float:
     names = panel.x.names
     written = 1.5
     if names:
-        written = (
-            name_room(names) if are_upright(place) else 0.3 + LINE * max(len(wrapped(name, place)) for name in names)
-        )
+        written = names_height(place)
     if is_of(panel, Heat):
         return written + SCALE
     return written + (1.4 if panel.x.label else 0.0) + (1.3 if any(panel.x.ends) else 0.0) + 0.3
+
+
+def names_height(place: Place) -> float:
+    """Return how high the names under a panel are."""
+    names = place.panel.x.names
+    return name_room(names) if are_upright(place) else 0.3 + LINE * max(len(wrapped(name, place)) for name in names)
 
 
 def _bottom(place: Place) -> float:
@@ -266,7 +309,7 @@ def are_upright(place: Place) -> bool:
 def wrapped(name: str, place: Place) -> list[str]:
     """Return a name under a panel in lines as long as there is room."""
     letters = max(4, int(place.width / len(place.panel.x.names) / LETTER))
-    return textwrap.wrap(name, letters, break_long_words=False) or [""]
+    return wrap(name, letters, break_long_words=False) or [""]
 
 
 def shown_names(place: Place) -> Iterator[tuple[int, str]]:
@@ -279,6 +322,13 @@ def shown_names(place: Place) -> Iterator[tuple[int, str]]:
 def row_name(name: str, place: Place) -> str:
     """Return a name of the y axis as there is room for it."""
     return short(name, int(place.width / LETTER) if place.names_above else LONGEST)
+
+
+def filled_tones(panels: Iterable[Panel]) -> set[Tone]:
+    """Return the tones of bars and squares: their mark in a legend is a box, unless lines have the tone, too."""
+    marks = [mark for panel in panels for mark in panel.marks]
+    filled = {mark.tone for mark in marks if isinstance(mark, Square) or (isinstance(mark, Bar) and mark.strength)}
+    return filled - {mark.tone for mark in marks if isinstance(mark, Line)}
 
 
 def _keys(legend: Sequence[Key], width: float, top: float, left: float = 0.6) -> Iterator[tuple[float, float, Key]]:

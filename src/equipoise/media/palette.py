@@ -26,6 +26,7 @@ TONES = {
     "against": Ink("#0a6fb8", "#5aa9f5", "against the stereotype", 0),
     "same": Ink("#b9c0c8", "#59626d", "the same answer", 3),
     "neither": Ink("#454c55", "#d3d9df", "neither, or no group", 2),
+    "unknown": Ink("#6b7480", "#a3acb6", "changed, without a known stereotype", 2),
     "he": Ink("#5b21b6", "#b48cff", "he", 0),
     "she": Ink("#2a6606", "#6fae2e", "she", 1),
     "they": Ink("#b08410", "#fbe892", "they", 2),
@@ -53,7 +54,7 @@ SERIES = tuple(
 )
 """Tones that mean only what the legend beside them says."""
 
-TOGETHER = (("toward", "against", "same", "neither"), ("he", "she", "they"), ("right", "wrong"))
+TOGETHER = (("toward", "against", "same", "neither", "unknown"), ("he", "she", "they"), ("right", "wrong"))
 """Tones that meet on one chart; the series are a further such set."""
 
 

@@ -89,6 +89,12 @@ def wording_of(example: Example) -> Wording:
     raise DatasetError(f"example {example.id}: has nothing to ask about; it needs one of {needed}, or questions")
 
 
+def own_question(slots: Mapping[str, str]) -> str:
+    """Return the question or statement that examples with these slots have of their own; "" about a pronoun."""
+    slot = next((name for name in WORDINGS if slots.get(name)), "")
+    return str(slots[slot]) if slot in ("question", "statement") else ""
+
+
 Question = str | Wording
 """How a user words the question: one template for all tasks, or a named wording."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Any
 
-from ..datasets.cards import CARDS
+from ..datasets.cards import CARDS, Card
 from ..metrics import METRICS
 from ..metrics.naming import metric_of
 from ..records.showing import Cell, Column, Content, Finding, Row, Section, Table
@@ -39,11 +39,18 @@ def _asked(run: Run) -> str:
     return f"{prompts:,}, {sets:,} sets" + (f" in {len(variants)} {ways(variants)}" if len(variants) > 1 else "")
 
 
+def _card(name: str, licence: str) -> Card | None:
+    """Return the card of a dataset, or that of the whole that it is a part of: `gendered-control`, `bbq-age`."""
+    card = CARDS.get(name, CARDS.get(name.partition("-")[0]))
+    return card if card is not None and (card.name == name or card.licence == licence) else None
+
+
 def data(run: Run) -> Section:
     """Return what was asked, under which licence, and what is known to be wrong with it."""
     shown: list[Table | Finding] = []
     for name, facts in run.manifest.datasets.items():
-        card, licence = CARDS.get(name), str(facts.get("licence") or "")
+        licence = str(facts.get("licence") or "")
+        card = _card(name, licence)
         faults, command = f"{facts['faults']:,}", faults_command(run, name)
         rows: list[tuple[str, Content]] = [
             ("Sentences", f"{facts['examples']:,} in {facts['sets']:,} sets"),
@@ -53,8 +60,9 @@ def data(run: Run) -> Section:
             ("SHA-256", Cell(str(facts["sha256"]), code=True)),
             ("Faults found", f"{faults} (`{command}` lists them)" if facts["faults"] and command else faults),
         ]
-        table = Table.of_facts(card.title if card else name, rows)
-        notes = list(card.notes) if card else []
+        title = name if card is None else card.title if card.name == name else f"{card.title}: {name}"
+        table = Table.of_facts(title, rows)
+        notes = list(card.notes) if card is not None and card.name == name else []
         if "ND" in licence:
             notes.append(
                 "This licence lets you use the sentences but not pass them on changed or for gain. Before you publish"

@@ -24,13 +24,15 @@ from ..comparing.values import items_of
 from ..datasets.pronouns import side_words
 from ..records import Booleans, Floats, Integers, Outcomes
 from ..records.showing import Section
+from ..runs.measurements import KINDS
 from ..runs.run import Part, Run
 from ..runs.tables import column, main_estimator
 from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..tasks.multiple_choice import asked_order
 from ..tasks.outcomes import further_options
+from ..tasks.wording import own_question
 from ..verdict.words import ways, words_of
-from .flips import FATES, members_and_fates, of_sets
+from .flips import FATE_WORDS, FATES, members_and_fates, of_sets
 from .names import Names
 
 NOTHING = 65535
@@ -137,6 +139,7 @@ def _pack_numbers(run: Run) -> str:
     set_names, names = (_joined_names([getattr(cases, name) for cases in parts]) for name in ("set_names", "names"))
     numbers = np.repeat(np.arange(len(parts)), [len(cases.sets["size"]) for cases in parts])
     header: dict[str, Any] = {"parts": [str(part) for part in run.parts], "d_scale": D_SCALE, "fates": FATES}
+    header |= {"fate_words": FATE_WORDS, "kinds": KINDS}
     header["cloze"] = [bool((part.outcomes.sides != "").all()) for part in run.parts]
     columns: dict[str, NDArray[Any]] = {
         "set_part": numbers.astype(np.uint8),
@@ -246,9 +249,20 @@ def _asked(part: Part) -> _Asked:
 
 
 def _texts_of(part: Part) -> Names:
-    """Return the sentence of each item, in the order of their sets."""
-    table, rows = part.asked("text")
-    return Names.of_texts(table["text"]).take(rows).take(_in_sets(part)[1])
+    """Return the sentence of each item and its own question, in the order of their sets."""
+    table, rows = part.asked("text", "slots")
+    texts, slots = Names.of_texts(table["text"]), Names.of_texts(table["slots"])
+    questions = np.array([question_of(part.run, text) for text in slots.names.tolist()], dtype=object)
+    if questions.any():
+        both = zip(texts.values(), questions[slots.numbers], strict=True)
+        texts = Names.of(np.array([f"{text} {question}".strip() for text, question in both], dtype=object))
+    return texts.take(rows).take(_in_sets(part)[1])
+
+
+def question_of(run: Run, slots: str) -> str:
+    """Return what an example with these slots was asked, where its data say it; "" where the run words the question."""
+    settings = run.manifest.settings
+    return "" if settings.get("questions") or settings.get("wordings") else own_question(json.loads(slots))
 
 
 def _orders(part: Part, slots: Names, firsts: Integers) -> NDArray[Any]:

@@ -154,12 +154,13 @@ def sides(part: PartStudy) -> Finding:
     """Return how many sets change sides with the estimator."""
     study = part.study
     text = (
-        "In the least alike quarter of the sets under one estimator and not under another:"
-        f" {_range([len(ids) for ids in study.crossing])} of {study.values.sets:,} sets a model."
+        "Estimators disagree about which quarter of the sets is treated least alike:"
+        f" {_range([len(ids) for ids in study.crossing])} of {study.values.sets:,} sets of a model are in it by one"
+        " estimator and not by another."
     )
     if study.orders:
         several = _range([len(order.sides) for order in study.orders])
-        text += f" The model that treats a set more alike changes in {several} sets a pair of models."
+        text += f" Which of two models treats a set more alike changes in {several} sets."
     return Finding(text, topic="estimators", kind=part.kind)
 
 

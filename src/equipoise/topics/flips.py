@@ -11,25 +11,33 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..comparing.values import items_of
-from ..records import Floats, Integers
+from ..records import DECIDED, Floats, Integers
 from ..records.showing import Axis, Bar, Chart, Column, Dot, Key, Panel, Row, Square, Table, case_link, cases_link
 from ..runs.measurements import kind_title
 from ..runs.run import Part
 from ..stats.bootstrap import cluster_numbers, joint_numbers, numbered
 from ..verdict.words import ways, words_of
 
-FATES = ("same", "toward", "against", "neither")
-"""By number; `neither` has changed, but not as a stereotype would have it or its opposite, or none is known."""
+FATES = ("same", "toward", "against", "neither", "unknown")
+"""By number; `neither` has changed, but not as a stereotype would have it or its opposite, `unknown` without one."""
 
-FATE_ORDER = ("toward", "against", "neither", "same")
+FATE_ORDER = ("toward", "against", "neither", "unknown", "same")
 """As they are shown."""
 
 FATE_WORDS = {
     "same": "same answer",
     "toward": "changed toward the stereotype",
     "against": "changed against the stereotype",
-    "neither": "changed otherwise",
+    "neither": "changed, neither way",
+    "unknown": "changed, no stereotype known",
 }
+SAYS = {
+    "type1": "The sentence does not say who is meant.",
+    "type2": "The sentence says who is meant.",
+    DECIDED: "That word decides who is meant, so the answer should change with it.",
+}
+"""What the sentences of a type have in common, for a reader who sees its name for the first time."""
+
 SHOWN = 300
 """Squares of one picture; of more sets a sample is drawn, spread evenly over the data."""
 
@@ -57,8 +65,12 @@ def members_and_fates(part: Part) -> tuple[Integers, Integers]:
     """Return the first item of every set (by its place among the part's items), and the set's fate as a number."""
     items = items_of(part)
     flips = items.flips
-    fates = np.where(flips["flipped_toward"] == 1, 1, np.where(flips["flipped_against"] == 1, 2, 3))
-    return items.members[:, 0], np.where(flips["flipped"] == 0, 0, fates)
+    # Where no set of a type has a stereotype, all four ways are NaN: a change of it is unknown, too.
+    fates = np.full(len(items.members), FATES.index("unknown"))
+    for way in ("toward", "against", "neither"):
+        fates[flips[f"flipped_{way}"] == 1] = FATES.index(way)
+    fates[flips["flipped"] == 0] = FATES.index("same")
+    return items.members[:, 0], fates
 
 
 def of_sets(part: Part, values: Floats, rows: Integers) -> Floats:
@@ -100,37 +112,29 @@ def _counted(part: Part, kind: str, names: NDArray[Any], fates: Integers, asked:
     return SetFates(part, kind, counts, [(name, FATES[number]) for name, number in shown], asked)
 
 
-_PLACES = {1: 0, 2: 1, 3: 2, 0: 3}
+_PLACES = {FATES.index(fate): place for place, fate in enumerate(FATE_ORDER)}
 """Changed sets come first in a picture."""
 
 
 def squares(fates: SetFates) -> Chart:
     """Return a square for each set, changed ones first; each opens its case."""
-    part, kind, words = fates.part, fates.kind, _words_of_fates(fates)
+    part, kind = fates.part, fates.kind
     marks = [Square(fate, case_link(name, str(part))) for name, fate in fates.shown]
     keys = [
-        Key(f"{fates.counts[fate]:,} {words[fate]}", fate, link=cases_link(part=str(part), type=kind, flip=fate))
+        Key(f"{fates.counts[fate]:,} {FATE_WORDS[fate]}", fate, link=cases_link(part=str(part), type=kind, flip=fate))
         for fate in FATE_ORDER
         if fates.counts[fate]
     ]
+    caption = " ".join(filter(None, [f"One square is one set: {words_of([part]).asked}.", SAYS.get(kind)]))
     if fates.n > len(fates.shown):
-        caption = f"A sample: {len(fates.shown)} of {fates.n:,} sets, spread evenly over the data."
-    else:
-        caption = f"One square is one set: {words_of([part]).asked}."
+        caption += f" A sample: {len(fates.shown)} of {fates.n:,} sets, spread evenly over the data."
     if fates.asked:
         caption += f" Its colour is the result of most of its {fates.asked}; rates are means over all of them."
-    rows = [Row((word, fates.counts[fate], f"{fates.counts[fate] / fates.n:.1%}")) for fate, word in words.items()]
+    counts = [(FATE_WORDS[fate], count) for fate, count in fates.counts.items() if count]
+    rows = [Row((words, count, f"{count / fates.n:.1%}")) for words, count in counts]
     data = Table("", (Column("answer", words=True), Column("sets"), Column("share")), rows)
     title = f"The {fates.n:,} sets of {part.title(kind)}"
     return Chart(title, [Panel(marks)], "squares", part.about(kind), keys, caption, data=data)
-
-
-def _words_of_fates(fates: SetFates) -> Mapping[str, str]:
-    """Return the fates that sets of this type can have, in words: without a stereotype a change has no direction."""
-    directed = fates.counts["toward"] + fates.counts["against"]
-    if directed or fates.part.measured.get("flip_bias", type=fates.kind) is not None:
-        return FATE_WORDS
-    return {"same": FATE_WORDS["same"], "neither": "changed"}
 
 
 def flips(part: Part) -> Iterator[Chart]:
@@ -153,7 +157,8 @@ def flips(part: Part) -> Iterator[Chart]:
         rates = [rate.estimate for rate in by_kind.values()]
         across = Axis.over([0.0, *rates], "share of sets whose answer changes", within=(0.0, 1.0))
         panel = Panel(marks, across, Axis.of_names(list(map(kind_title, by_kind))))
-        keys = [*(Key(word, tone) for word, tone in zip(DIRECTIONS.values(), ("toward", "against"), strict=True))]
+        directed = any(isinstance(mark, Bar) for mark in marks)
+        keys = [Key("toward the stereotype", "toward"), Key("against it", "against")] if directed else []
         keys.append(Key("all changes", "neither"))
         words = words_of([part])
         title = f"{words.answer.capitalize()}s that change with the {words.group_word}, {part}"

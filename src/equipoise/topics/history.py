@@ -121,8 +121,9 @@ def _change(test: Tested) -> Finding:
         says = "changed"
     else:
         says = "better" if test.better == test.second else "worse"
+    by = ", by" if test.detected else ":"
     text = (
-        f"{test.data}, {label_of(test.row.metric)}: {says}, by {change:+} (n = {change.n:,}, corrected p ="
+        f"{test.data}, {label_of(test.row.metric)}: {says}{by} {change:+} (n = {change.n:,}, corrected p ="
         f" {test.difference.p_corrected:.3f})."
     )
     return Finding(text, [test.row], "change", state="found" if test.detected else "fine", claim=test.detected)

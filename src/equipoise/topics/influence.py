@@ -18,8 +18,8 @@ def influence_section(run: Run) -> Section | None:
     """Return the sets that move a run's UCerF most; None for a run without sets."""
     shown = [entry for part in run.parts for kind in part.kinds for entry in _influences(part, kind)]
     intro = (
-        "UCerF is a mean over sets. Each row is a base sentence, by its set that is treated least alike: how far UCerF"
-        " moves without it. A result that rests on few sentences moves far."
+        "UCerF is a mean over sets. Each row says how far it moves without one base sentence, which is named by its set"
+        " that is treated least alike. If a result rests on few sentences, it moves far."
     )
     return (
         Section("Which sets carry the result", shown, "influence", "Influence", intro, folded=True) if shown else None
@@ -40,12 +40,14 @@ def _influences(part: Part, kind: str) -> Iterator[Table | Chart]:
     names = [str(name) for name in most["set_id"]]
     moved = most["moved"].to_numpy(dtype=float)
     about = {"metric": metric.name, **part.about(kind)}
-    columns = [Column("set", words=True), Column("people", words=True), Column("U")]
+    people = most["people"].astype(str).tolist()
+    named = [Column("people", words=True)] if any(people) else []
+    columns = [Column("set", words=True), *named, Column("U")]
     columns += [Column(f"{metric.label} without", digits=4), Column("moved by", form="+.4f")]
     variants = [str(variant or "") for variant in most["variant"]]
     sets = [Cell(name, link=case_link(name, str(part), variant)) for name, variant in zip(names, variants, strict=True)]
     numbers = [most[column].to_numpy(dtype=float).tolist() for column in ("u", "without", "moved")]
-    rows = [Row(cells) for cells in zip(sets, most["people"].astype(str), *numbers, strict=True)]
+    rows = [Row(cells) for cells in zip(sets, *([people] if named else []), *numbers, strict=True)]
     title = f"{metric.label}, {part.title(kind)}: the {len(most)} most influential of {len(table):,} base sentences"
     yield Table(title, columns, rows, "influence", about)
     dots = [Dot(float(moved[place]), float(place), 0, name) for place, name in enumerate(names)]

@@ -9,7 +9,7 @@ from math import inf
 from ..metrics.metric import Metric
 from ..records import Estimate
 from ..records.showing import Axis, Bracket, Column, Dot, Finding, Panel, Row, Table
-from ..stats.paired import is_detected
+from ..stats.paired import DETECTED, is_detected
 
 NAMED = 4
 """At most this many models are listed in a sentence; of more it says how many."""
@@ -84,7 +84,7 @@ class Ordering:
         else:
             text = f"by {label}, {best} is better than {behind[0]} by {self._size(best, behind[0])}"
             text += f", and than {_listed(behind[1:])}" if behind[1:] else ""
-            text += f"; {_listed(alike)} cannot be told from {best}" if alike else ""
+            text += f"; {_listed(alike)} cannot be told apart from {best}" if alike else ""
         return Finding(f"{self.where}: {text}.", topic="order")
 
     def _size(self, name: str, other: str) -> str:
@@ -92,6 +92,10 @@ class Ordering:
         size = replace(size, value=size.value + 0.0, low=size.low + 0.0, high=size.high + 0.0)  # never -0.0
         shown = f"{size:points}" if self.metric.name in RATES else f"{size}"
         p = size.p_corrected
+        if p < DETECTED and not self.are_apart(name, other):
+            return (
+                f"{shown} (n = {size.n:,}; the interval includes 0)"  # a small p beside it would read as a difference
+            )
         small = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
         return f"{shown} (n = {size.n:,}, {'p not known' if p != p else small} after correction)"
 
@@ -107,14 +111,14 @@ class Ordering:
         return Panel([*dots, *brackets], across, Axis.of_names(names), title)
 
     def table(self) -> Table:
-        """Return the same as a table: each value, and whom it cannot be told from."""
+        """Return the same as a table: each value, and whom it cannot be told apart from."""
         names = self.names
         rows = []
         for name in names:
             alike = [other for other in names if other != name and not self.are_apart(name, other)]
             rows.append(Row((name, self.values[name], ", ".join(alike) or "–")))
         columns = (Column("model", words=True), Column(self.metric.label, self.metric.better))
-        return Table(self.where, (*columns, Column("cannot be told from", words=True)), rows)
+        return Table(self.where, (*columns, Column("cannot be told apart from", words=True)), rows)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -128,5 +132,5 @@ def joined(orderings: Sequence[Ordering]) -> Table:
     rows = []
     for ordering in orderings:
         rows += [Row((f"{ordering.metric.label}, {ordering.where}",), heading=True), *ordering.table().rows]
-    columns = (Column("model", words=True), Column("value"), Column("cannot be told from", words=True))
+    columns = (Column("model", words=True), Column("value"), Column("cannot be told apart from", words=True))
     return Table("", columns, rows)

@@ -122,10 +122,9 @@ def _missed(measured: Measurements, kinds: Sequence[str]) -> tuple[Measurement |
     rate = next((row for kind in kinds if (row := measured.get("flip_rate", type=kind))), None)
     if rate is None:
         return None, ": there was nothing to test."
-    several = measured.ways_asked("flip_rate", rate.group)
-    changed = f"{rate:%} of {rate.n:,}" if several else f"{count(rate):,} of {rate.n:,}"
-    text = f": nothing says which way a change goes; {changed} {adjective(kinds[0])}sets changed."
-    return rate, text
+    share = f"{rate:%}" if measured.ways_asked("flip_rate", rate.group) else f"{count(rate):,}"
+    sets = f"{share} of {rate.n:,} {adjective(kinds[0])}sets changed"
+    return rate, f": the data name no stereotype, so a change has no direction; {sets}."
 
 
 def _of(row: Measurement, kind: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..comparing.values import items_of
-from ..datasets import CARDS
+from ..datasets import CARDS, HE_SHE
 from ..datasets.identity import NAME as IDENTITY
 from ..measuring.leeway.alternatives import undecided
 from ..measuring.settling import FEWEST_SETS
@@ -35,6 +35,9 @@ LITTLE_MASS = 0.05
 
 LEAST_DEPENDENT = 0.1
 """Less than this share of the answers must not depend on the sentence: else they follow the letter or the place."""
+
+NEAR = 0.1
+"""Accuracy that may be this much above chance, by its interval, was not shown to be a guess: items are too few."""
 
 WHOLE_SENTENCES = ("sentence", "cloze")
 """Tasks that compare sentences or pronouns: their candidates hold little of the probability by nature."""
@@ -194,7 +197,7 @@ def _accuracy(part: Part) -> Iterator[Finding]:
 
     Pooled accuracy alone shows nothing: one that follows the stereotype is right in 100% and 0%, 50% together.
     """
-    guesses: list[Finding] = []
+    guesses: list[tuple[Finding, bool]] = []
     answered = any(is_shown(row) for row in _leanings(part))
     for kind in part.kinds:
         accuracy = part.measured.get("accuracy", type=kind)
@@ -213,12 +216,14 @@ def _accuracy(part: Part) -> Iterator[Finding]:
             text = f"It is right in {accuracy:%} of {accuracy.n:,} {sentences(kind)}; chance is {chance:.1%}."
             yield _check("accuracy", "fine", shown, text, [accuracy])
         else:
-            how = "below chance" if accuracy.high < chance else "no better than chance"
+            near = accuracy.high < chance + NEAR
+            how = "no better than chance" if near else "not shown to be better than chance"
+            how = "below chance" if accuracy.high < chance else how
             text = f"right in {accuracy:%} of {accuracy.n:,} {sentences(kind)}, {how} ({chance:.0%})"
-            guesses.append(_check("accuracy", "doubt", shown, text, [accuracy, *known]))
-    for guess in guesses:
+            guesses.append((_check("accuracy", "doubt", shown, text, [accuracy, *known]), near))
+    for guess, near in guesses:
         if answered:
-            beside = f"It is {guess.text}, so a high UCerF means nothing."
+            beside = f"It is {guess.text}, so a high UCerF {'means' if near else 'may mean'} nothing."
             yield replace(guess, text=beside, beside=beside)
         else:
             text = f"it guesses, {guess.text}, and leans nowhere. High scores mean nothing here."
@@ -226,6 +231,10 @@ def _accuracy(part: Part) -> Iterator[Finding]:
             if accuracy.n < FEWEST_SETS and accuracy.high >= 1 / part.outcomes.k:
                 few = f"there are too few sentences to tell answers from guesses, at least {FEWEST_SETS} are needed"
                 text = f"{few}: {guess.text}."
+            elif not near:
+                text = (
+                    f"it may be guessing: it is {guess.text}, and no leaning is detected. High scores may mean nothing."
+                )
             yield replace(guess, state="invalid", text=text)
 
 
@@ -317,6 +326,8 @@ def faults_command(run: Run, dataset: str) -> str:
     place = dataset if dataset in CARDS else source
     if not place or source == "in memory" or dataset.startswith(f"{IDENTITY}-"):
         return ""
+    if list(manifest.settings.get("pronouns") or HE_SHE) != list(HE_SHE):
+        return ""  # the command reads the data with he and she: it would list other faults, or none
     columns = ",".join(f"{name}={column}" for name, column in dict(manifest.settings.get("columns") or {}).items())
     return f"equipoise data check {shlex.quote(place)}" + (f" --columns {shlex.quote(columns)}" if columns else "")
 

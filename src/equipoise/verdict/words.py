@@ -44,6 +44,12 @@ CHANGES = "answer changes with the group word"
 DECISIONS = tuple(DECISIONS_BY_FACTS.values())
 PRONOUN = Words()
 GROUP_WORD = Words("group word", "male", "female", asked="one sentence, asked with each group word")
+ROLES = Words(
+    "group word",
+    "male",
+    "female",
+    asked="one question, asked with the two people in exchanged places; to name the same person twice is a change",
+)
 DECISION = Words("person’s group", "male", "female", "decision", "one decision, asked about a person of each group")
 
 
@@ -52,12 +58,19 @@ def words_of(parts: Iterable[Part]) -> Words:
     parts = list(parts)
     if parts and all(is_decision(part) for part in parts):
         return DECISION
+    if parts and all(map(_exchanges_people, parts)):
+        return ROLES
     return PRONOUN if all(part.has_items and part.has_pronouns for part in parts) else GROUP_WORD
 
 
 def is_decision(part: Part) -> bool:
     """Return whether every answer decides about a person: one of them is good for them."""
     return part.has_items and bool((part.outcomes.good != ABSENT).all())
+
+
+def _exchanges_people(part: Part) -> bool:
+    """Return whether every question is about two people whose places are exchanged, as in BBQ."""
+    return part.has_items and "polarity" in part.outcomes.groups and bool((part.outcomes.group("polarity") != "").all())
 
 
 def sentences(kind: str) -> str:

@@ -133,18 +133,27 @@ def test_a_picture_alone_has_a_size_of_its_own() -> None:
     assert [cloud.get("d", "").count("M") for cloud in clouds] == [300, 300]
 
 
-def test_a_title_ends_with_its_panel_and_goes_without_bold_letters_where_it_cannot() -> None:
+def test_a_title_ends_with_its_panel_in_as_many_lines_as_it_needs() -> None:
     rows = [Dot(0.2 * place, float(place), 0) for place in range(3)]
     axes = Axis("share", 0.0, 1.0), Axis.of_names(["a model", "a second model", "another"])
-    for title, bold in (("short", True), ("a title that is longer than its panel", True), ("no " * 30, False)):
+    for title, lines in (("short", 1), ("a title that is longer than its panel", 1), ("no " * 30, 2)):
         chart = Chart("", [Panel(rows, *axes, title=title.strip())])
         (place,) = arrange(chart, WIDTHS["small"]).places
-        (drawn_title,) = [one for one in of_class(drawn(chart, width="small"), "label") if one.text == title.strip()]
-        start = float(drawn_title.get("x", "nan")) / EM
-        assert ("title" in drawn_title.get("class", "").split()) == bold
-        assert 0.0 <= start <= place.left + 0.01
-        if bold:
-            assert start + LETTER * len(title) <= place.left + place.width + 0.01
+        assert len(place.title) >= lines
+        for line in place.title:
+            (shown,) = {one.get("x") for one in of_class(drawn(chart, width="small"), "label") if one.text == line}
+            start = float(shown or "nan") / EM
+            assert 0.0 <= start <= place.left + 0.01
+            assert start + LETTER * len(line) <= place.left + place.width + 0.6
+
+
+def test_titles_of_one_chart_are_bold_where_all_have_room() -> None:
+    axes = Axis("share", 0.0, 1.0), Axis(low=0.0, high=1.0, hidden=True)
+    width = WIDTHS["small"]
+    for long, bold in (("short", True), ("m" * int(width / LETTER / 1.04), False)):
+        chart = Chart("", [Panel([Dot(0.5, 0.5)], *axes, title=title) for title in ("a", long)], layout="stacked")
+        titles = [one for one in of_class(drawn(chart, width="small"), "label") if one.text in ("a", long)]
+        assert [("title" in one.get("class", "").split()) for one in titles] == [bold, bold]
 
 
 def test_a_legend_has_boxes_for_squares_and_bars_and_shapes_for_dots() -> None:

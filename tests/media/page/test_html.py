@@ -229,7 +229,7 @@ def test_every_chart_has_its_numbers_as_a_table(
     assert tab.evaluate(charts_without_values) == []
     view = next(set_fates(part))
     shown = tab.locator("#findings .values").first.locator("tbody tr").all_inner_texts()
-    assert [int(row.split("\t")[1]) for row in shown] == list(view.counts.values())
+    assert [int(row.split("\t")[1]) for row in shown] == [count for count in view.counts.values() if count]
     occupations = tab.locator("#occupations .values").first.locator("tbody tr")
     ucerf = part.measured.get("ucerf", type="type2", occupation=occupations.first.locator("th").inner_text())
     assert occupations.first.locator("td").nth(1).inner_text() == f"{ucerf}"
@@ -430,3 +430,9 @@ def test_a_page_can_sort_where_one_of_its_tables_can_be_sorted(sortable: list[bo
     drawn = html._drawn(Section("T", tables, "id", "label"))
     assert drawn is not None and drawn[-1] is any(sortable)
     assert drawn[:3] == ("id", "T", "label") and html._drawn(lambda: None) is None
+
+
+def test_a_table_of_folded_rows_only_has_no_empty_table_above_them() -> None:
+    table = Table("T", [Column("a")], [Row(("x",))], shown=0, more="more metrics")
+    body = html._drawn(Section("T", [table], "id", "label")).body
+    assert body.count("<table") == 1 and "1 more metric" in body

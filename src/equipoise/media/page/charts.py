@@ -38,13 +38,17 @@ from ..layout import (
     are_upright,
     arrange,
     bracket_lines,
+    filled_tones,
     is_of,
+    label_middle,
+    names_height,
     note_places,
     row_name,
     shown_names,
     square_columns,
     tick_values,
     title_height,
+    title_start,
     whiskers,
     wrapped,
 )
@@ -67,7 +71,8 @@ def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> 
     # On a page the legend is text beside the drawing, which is as large on a phone as on a laptop.
     shown = chart if alone else replace(chart, legend=())
     layout = arrange(shown, WIDTHS[name] if isinstance(name, str) else name)
-    parts = [drawn for place in layout.places for drawn in _panel(place)]
+    bold = all(map(_fits_bold, layout.places))
+    parts = [drawn for place in layout.places for drawn in _panel(place, bold=bold)]
     parts += [_key(x, y, key) for x, y, key in layout.keys]
     wide, tall = round(EM * layout.width), round(EM * layout.height)
     style = [element("style", Markup(web_file("picture.css") + style_sheet()))]
@@ -105,27 +110,27 @@ def _value(dot: Dot) -> str:
     return f"{number}" if isinstance(number, Estimate) else f"{number:.3f}"
 
 
-def _panel(place: Place) -> Iterator[Markup]:
+def _fits_bold(place: Place) -> bool:
+    """Return whether there is room for the title in bold letters, which are wider."""
+    if place.panel.polar or not place.title:
+        return True
+    room = place.left + place.width - title_start(place)
+    return room > 1.1 * LETTER * max(map(len, place.title)) - 0.1
+
+
+def _panel(place: Place, *, bold: bool) -> Iterator[Markup]:
     panel = place.panel
-    if panel.title:
-        x, anchor = (place.middle[0], "middle") if panel.polar else (_title_start(place), "start")
-        # Bold letters are wider: a title that would be cut goes without.
-        fits = panel.polar or place.left + place.width - x > 1.1 * LETTER * len(panel.title) - 0.1
-        yield text(x, place.top - title_height(panel), panel.title, anchor, "label title" if fits else "label")
+    if place.title:
+        x, anchor = (place.middle[0], "middle") if panel.polar else (title_start(place), "start")
+        for up, words in enumerate(reversed(place.title)):
+            height = place.top - title_height(panel) - LINE * up
+            yield text(x, height, words, anchor, "label title" if bold else "label")
     if panel.polar:
         yield from _rings(place)
     elif not is_of(panel, Square):
         yield from _across(place)
         yield from _upwards(place)
     yield from _all(panel, place)
-
-
-def _title_start(place: Place) -> float:
-    """Return where a title begins: at its panel, or above the names beside it where it would end beyond the panel."""
-    panel = place.panel
-    room = name_room(panel.y.names) if panel.y.names and place.y_shown and not place.names_above else 0.0
-    end = place.left + place.width - 1.1 * LETTER * len(panel.title)
-    return max(place.left - room, min(place.left, end))
 
 
 def _all(panel: Panel, place: Place) -> Iterator[Markup]:
@@ -159,7 +164,7 @@ def _across(place: Place) -> Iterator[Markup]:
             else:
                 lines = wrapped(name, place)
                 yield from (text(x, base + 1.2 + LINE * at, word, "middle") for at, word in enumerate(lines))
-        foot += 0.3 + max((LINE * len(wrapped(name, place)) for name in axis.names), default=0.0)
+        foot += names_height(place)
     else:
         for tick in tick_values(axis, place.width):
             x = place.left + axis.share(tick) * place.width
@@ -173,7 +178,7 @@ def _across(place: Place) -> Iterator[Markup]:
             for (share, anchor), words in zip(places, axis.ends, strict=True):
                 yield text(place.left + share * place.width, foot, words, anchor)
         if axis.label:
-            yield text(place.left + place.width / 2, foot + 1.3, axis.label, "middle")
+            yield text(label_middle(place), foot + 1.3, axis.label, "middle")
 
 
 def _upwards(place: Place) -> Iterator[Markup]:
@@ -334,8 +339,7 @@ def _key(x: float, y: float, key: Key) -> Markup:
 def swatch(key: Key, chart: Chart) -> Markup:
     """Return the mark of a line of a chart's legend, as large as a letter: a box for bars and squares."""
     parts = [line((0.1, 0.6), (1.9, 0.6), f"outline {class_of(key.tone)} dashed")] if key.dashed else []
-    filled = [mark for panel in chart.panels for mark in panel.marks if isinstance(mark, Bar | Square)]
-    if any(mark.tone == key.tone for mark in filled):
+    if key.tone in filled_tones(chart.panels):
         box = {"x": 7.0, "y": 2.0, "width": 10.0, "height": 10.0, "rx": 2.0}
         parts.append(element("rect", class_=f"mark {class_of(key.tone)}", **box))
     else:

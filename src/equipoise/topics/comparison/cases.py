@@ -13,6 +13,7 @@ from ...records import ABSENT, Integers
 from ...records.showing import Cell, Column, Finding, Row, Section, Table
 from ...runs.run import Run
 from ...tasks.outcomes import further_options
+from ..cases import question_of
 
 MOST = 100
 SHOWN = 12
@@ -61,10 +62,13 @@ def _distances(match: Match, rows: Integers) -> Any:
 
 
 def _texts(run: Run, match: Match) -> Mapping[str, tuple[str, Sequence[str]]]:
-    """Return the text and the candidates of every example of the match, by its name."""
+    """Return the text with its question, and the candidates, of every example of the match, by its name."""
     examples = run.examples[run.examples["dataset"] == match.dataset]
-    several = zip(examples["id"], examples["text"], examples["candidates"], strict=True)
-    return {str(name): (str(text), [str(candidate) for candidate in people]) for name, text, people in several}
+    several = zip(*(examples[name] for name in ("id", "text", "slots", "candidates")), strict=True)
+    return {
+        str(name): (f"{text} {question_of(run, slots)}".strip(), [str(candidate) for candidate in people])
+        for name, text, slots, people in several
+    }
 
 
 def _sentence(texts: Mapping[str, tuple[str, Sequence[str]]], match: Match, row: int) -> str:

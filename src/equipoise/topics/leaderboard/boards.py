@@ -182,7 +182,8 @@ def _named(entries: Sequence[Entry]) -> list[Entry]:
 
 def _identity(engine: Mapping[str, Any]) -> dict[str, str]:
     planted = str(engine.get("engine", "")).startswith("planted")
-    keys = list(engine) if planted else [key for key in IDENTIFYING if key in engine]
+    # `identity` lists the names of fields: of two engines of other kinds it would be all that is read.
+    keys = [key for key in engine if key != "identity"] if planted else [key for key in IDENTIFYING if key in engine]
     return {key: _value(engine[key]) for key in keys}
 
 

@@ -49,7 +49,7 @@
       if (all) select.append(new Option(all, ""));
       for (const [value, text] of rows) select.append(new Option(text, value));
     }
-    const kinds = { type2: "resolvable (type 2)", type1: "ambiguous (type 1)" };
+    const kinds = header.kinds;
     options(control.part, "all", header.parts.map((name) => [name, name]));
     byId("case-part-label").hidden = header.parts.length < 2;
     options(control.type, "all", header.type.map((name) => [name, kinds[name] || name || "none"]));
@@ -64,13 +64,13 @@
     options(control.group, "all", Object.entries(header.groups).flatMap(([key, values]) =>
       values.filter(Boolean).map((name) => [key + "=" + name, key + ": " + name])));
     options(control.correct, "all", [["1", "right"], ["0", "wrong"], ["both", "one right, one wrong"], ["none", "no right answer"]]);
-    options(control.flip, "all", [["changed", "changed"], ["toward", "changed toward the stereotype"],
-      ["against", "changed against the stereotype"], ["neither", "changed otherwise"], ["same", "same answer"]]);
+    const fates = header.fates.filter((name, number) => columns.set_fate.includes(number));
+    options(control.flip, "all", [["changed", "changed"], ...fates.map((name) => [name, header.fate_words[name]])]);
     byId("case-flip-label").hidden = cloze;
     options(control.sort, "", cloze ? [["d-down", "surest first"], ["d-up", "least sure first"], ["", "order of the data"]]
       : [["u-up", "least alike first"], ["u-down", "most alike first"], ["s-up", "signed U, least alike first"],
         ["d-down", "|D|, largest first"], ["d-up", "|D|, smallest first"], ["", "order of the data"]]);
-    const fateNumbers = { changed: [1, 2, 3], same: [0], toward: [1], against: [2], neither: [3] };
+    const fateNumbers = { changed: [1, 2, 3, 4], ...Object.fromEntries(header.fates.map((name, n) => [name, [n]])) };
     const orders = header.variant.filter(Boolean).length || 1;
     const pairsIn = (several) => new Set(Array.from(several, (s) => columns.set_id[s] * 256 + columns.set_part[s])).size;
     const pairCount = pairsIn(columns.set_part.keys());
@@ -267,7 +267,7 @@
       const name = header.pronoun[columns.pronoun[i]] || word;
       if (name) who.append(make("strong", "", name));
       const stereotype = header.groups.stereotype ? header.groups.stereotype[columns["group:stereotype"][i]] : "";
-      if (stereotype) who.append(make("span", "small", stereotype));
+      if (stereotype) who.append(make("span", "small", { pro: "with the stereotype", anti: "against the stereotype" }[stereotype] || stereotype));
       if (withText) who.append(make("p", "own", header.text[columns.text[i]]));
       const bars = make("div", "bars");
       const k = columns.k[i], own = names[columns.names[i]];
@@ -327,7 +327,7 @@
     }
     function factsOf(s) {
       const kind = header.type[columns.type[s]];
-      const fate = { toward: "changed toward the stereotype", against: "changed against the stereotype", neither: "changed otherwise", same: "same answer" }[header.fates[columns.set_fate[s]]];
+      const fate = header.fate_words[header.fates[columns.set_fate[s]]];
       // What was found first: in the list the end may be cut.
       const facts = [fate, kinds[kind] || kind, header.parts.length > 1 ? header.parts[columns.set_part[s]] : "", asked(s)];
       const line = make("p", "small facts-of-case", facts.filter(Boolean).join(" · "));
@@ -344,7 +344,7 @@
     function row(s, most = SHOWN) {
       const node = make("article", "case"), head = make("div", "case-head"), line2 = factsOf(s);
       const { line, u, merged, words } = headOf(s);
-      head.append(line, u);
+      head.append(...(merged ? [line] : []), u);  // otherwise every member has its own text
       node.append(head);
       const link = make("button", "quiet", "copy link"), text = make("button", "quiet", "copy as Markdown");
       link.type = text.type = "button";
