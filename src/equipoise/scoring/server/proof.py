@@ -35,7 +35,7 @@ given to another request than theirs are found."""
 COMPARED = 8
 
 WORK = "Last week her brother came by train, and they talked for a long time about the weather and their old school."
-BEGINNINGS = ("Maria sells clocks at the market in Rome.", "Maria sells fish at the market in Rome.")
+BEGINNINGS = ("Maria sells bread at the market in Rome.", "Maria sells fish at the market in Rome.")
 """Known questions differ in one early word, as sentences of one set do; the answer must depend on it.
 
 Some caches give the answer to a prompt that is much the same.
