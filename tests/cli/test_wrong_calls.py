@@ -13,7 +13,7 @@ from equipoise.cli.errors import NO_MEMORY
 
 @pytest.mark.parametrize("where", ["equipoise audit", ""])
 def test_a_wrong_call_is_told_in_the_words_of_the_command(where: str) -> None:
-    context = SimpleNamespace(command_path=where) if where else None
+    context = SimpleNamespace(command_path=where, command=SimpleNamespace(params=[])) if where else None
     error = SimpleNamespace(format_message=lambda: "Invalid value: Value error, no such thing.", ctx=context)
     told = "Invalid value: no such thing" + (f" (see {where} --help)" if where else "")
     assert errors._usage(error) == told

@@ -91,7 +91,7 @@ def test_a_change_has_a_direction_in_words_only_where_a_stereotype_is_known(tmp_
     run = audit("planted:noise=1", data="decisions", limit=4, by=[], resamples=10, out=tmp_path / "run")
     for fates in set_fates(run.parts[0]):
         words = [row.cells[0] for row in squares(fates).table().rows]
-        assert words == ["same answer", "changed"]
+        assert words == ["same answer", "changed, no stereotype known"]
 
 
 def test_what_is_described_is_as_it_was_kept(planted_run: Path) -> None:

@@ -360,6 +360,6 @@ def test_a_share_over_several_wordings_is_no_number_of_sets() -> None:
     rows += [told("flip_rate", f"type=type1,wording={name}", 0.7, 0.5, 0.8, n=57) for name in ("a", "b")]
     (sentence,) = said(rows, ["type1"])
     assert "in 67.4% [60.0%, 70.0%] of 57 ambiguous sets, averaged over 2 ways to ask: 62.7% toward" in sentence.text
-    seeds = [told("flip_rate", f"seed={seed},type=type1", 0.7, 0.5, 0.8, n=57) for seed in "123"]
-    (sentence,) = said([*rows, *seeds], ["type1"])
+    ways = [f"seed={seed},type=type1,wording={name}" for seed in "123" for name in "ab"]
+    (sentence,) = said([*rows[:4], *(told("flip_rate", way, 0.7, 0.5, 0.8, n=57) for way in ways)], ["type1"])
     assert "averaged over 6 ways to ask" in sentence.text, "each wording in each option order"

@@ -65,7 +65,7 @@ class Findings:
     @property
     def lacks(self) -> str:
         """What the server cannot do, and why."""
-        return "; ".join(f"{name}: {found}" for name, found in self.capabilities.items() if found.startswith("no"))
+        return "; ".join(f"{name}: {state}" for name, state in self.capabilities.items() if state.startswith("no"))
 
     @property
     def thinks(self) -> bool:

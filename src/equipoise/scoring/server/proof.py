@@ -132,8 +132,8 @@ class Proof:
             turn, self._turn = self._turn, 1 - self._turn
             chosen = reference.answers if alone else reference.answers[turn : turn + 1]
             self.asked += reference.cost * len(chosen)
-            found = await asyncio.gather(*(self._method.known(context) for context, _ in chosen))
-            for (context, values), answer in zip(chosen, found, strict=True):
+            tables = await asyncio.gather(*(self._method.known(context) for context, _ in chosen))
+            for (context, values), answer in zip(chosen, tables, strict=True):
                 Known((), values, reference.tolerance).check(answer)
                 await self._method.check_drawn(context)
         self._mark = self._api.client.sent
