@@ -133,7 +133,11 @@ def test_missing_and_added_measurements_are_counted_and_named() -> None:
         "1 that follow from the outcomes are missing, 2 do not follow: m0[g0], m2[g2], m3[g3]",
     )
     doubled = pd.concat([table, table[:1]])
-    assert not compared(table, doubled).passed
+    assert compared(table, doubled) == Finding(
+        "measurements",
+        False,
+        "0 that follow from the outcomes are missing, 0 do not follow, 1 are listed more than once: m0[g0]",
+    )
 
 
 @pytest.mark.parametrize("within", [float, lambda number: np.array([0.5, number])], ids=["a number", "an array"])

@@ -83,8 +83,10 @@ def compared(fresh: pd.DataFrame, claimed: pd.DataFrame) -> Finding:
     left, right = fresh.set_index(KEYS), claimed.set_index(KEYS)
     if not left.index.sort_values().equals(right.index.sort_values()):
         missing, extra = left.index.difference(right.index), right.index.difference(left.index)
-        examples = some([f"{key[0]}[{key[4]}]" for key in (*missing, *extra)])
-        text = f"{len(missing):,} that follow from the outcomes are missing, {len(extra):,} do not follow: {examples}"
+        again = right.index[right.index.duplicated()].unique()
+        examples = some([f"{key[0]}[{key[4]}]" for key in (*missing, *extra, *again)])
+        text = f"{len(missing):,} that follow from the outcomes are missing, {len(extra):,} do not follow"
+        text += f", {len(again):,} are listed more than once: {examples}" if len(again) else f": {examples}"
         return Finding("measurements", False, text)
     right = right.loc[left.index] if left.index.is_unique else right
     same = np.all([_same(left[column], right[column]) for column in left], axis=0)
