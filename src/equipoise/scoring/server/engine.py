@@ -171,7 +171,7 @@ class ServerEngine(EngineDefaults):
                     held.append(scores)
                     if any(held) and self._proof.is_due(forms):
                         await self._check_clock()
-                        await self._proof.prove(forms, alone=False)
+                        await self._proof.prove(forms)
                         while held:
                             yield held.pop(0)
             if any(held):

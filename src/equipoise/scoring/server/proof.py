@@ -52,7 +52,7 @@ FORMS: Mapping[str, tuple[Context, Context]] = {"text": (TEXTS[0], TEXTS[1]), "c
 
 @dataclass(frozen=True)
 class Reference:
-    """Known questions with their answers, what may differ by noise, and how many requests it takes to ask one."""
+    """Known questions with their answers, what may differ by noise, and how many requests it takes to ask them."""
 
     answers: Sequence[tuple[Context, Mapping[Any, float]]]
     tolerance: float
@@ -63,10 +63,9 @@ async def learn(api: Api, method: Method, form: str) -> Reference:
     """Return the answers to known questions; ServerError where they vary, or do not depend on how these begin."""
     contexts = FORMS[form]
     before = api.client.sent
-    first = await method.known(contexts[0])
+    tables = [await method.known(context) for context in contexts]
     await method.check_drawn(contexts[0])
     cost = api.client.sent - before
-    tables = first, await method.known(contexts[1])
     again = await asyncio.gather(*map(method.known, contexts * TIMES))
     values = [most_probable(table) for table in tables]
     noise = max(distance(known, answer) for known, answer in zip(values * TIMES, again, strict=True))
@@ -98,7 +97,6 @@ class Proof:
         self._api, self._method = api, method
         self._references, self._missing = references, missing
         self._mark = self._opened = api.client.sent
-        self._turn = 0
         self.asked = 0
         """Requests that repeated known questions."""
 
@@ -121,21 +119,19 @@ class Proof:
         """Return whether as much was asked since the last proof that the next one is a small share of it."""
         return (self._api.client.sent - self._mark) * SHARE >= self._cost(forms)
 
-    async def prove(self, forms: set[str], *, alone: bool = True) -> None:
+    async def prove(self, forms: set[str]) -> None:
         """Ask the known questions of these forms again; Changed where an answer is another one.
 
-        Both at once, as a server may mix up what it computes at the same time; not `alone`: in turn, beside the prompts
-        that are under way. There is no second chance: an answer that is wrong once shows that there are wrong ones.
+        There is no second chance: where one answer of many is wrong, a question that gets it shows that there are such.
         """
         for form in sorted(forms):
             reference = self._references[form]
-            turn, self._turn = self._turn, 1 - self._turn
-            chosen = reference.answers if alone else reference.answers[turn : turn + 1]
-            self.asked += reference.cost * len(chosen)
-            tables = await asyncio.gather(*(self._method.known(context) for context, _ in chosen))
-            for (context, values), answer in zip(chosen, tables, strict=True):
+            self.asked += reference.cost
+            # Both at once: a server may mix up what it computes at the same time.
+            tables = await asyncio.gather(*(self._method.known(context) for context, _ in reference.answers))
+            for (_, values), answer in zip(reference.answers, tables, strict=True):
                 Known((), values, reference.tolerance).check(answer)
-                await self._method.check_drawn(context)
+            await self._method.check_drawn(reference.answers[0][0])
         self._mark = self._api.client.sent
 
     @property
