@@ -52,8 +52,8 @@ def test_there_is_a_page_for_each_metric_dataset_and_model(site: Site, made: dic
 
 
 def test_a_first_page_by_a_metric_that_is_not_ranked_is_refused(site: Site) -> None:
-    with pytest.raises(EquipoiseError, match=r"^the leaderboard has no metric 'unheard', but flip_rate, .*ucerf"):
-        list(pages(replace(site, main="unheard")))
+    with pytest.raises(EquipoiseError, match=r"^unknown metric of these runs 'unheard'; .*flip_rate, .*ucerf"):
+        replace(site, main="unheard").check()
 
 
 def test_a_metric_that_no_run_has_is_refused_by_name(site: Site) -> None:
