@@ -22,6 +22,7 @@ from equipoise.scoring import devices
 from equipoise.scoring.devices import SeveralDevices, _requests, named_devices, serve
 from equipoise.scoring.opening import open_engine
 
+CPU = EngineOptions(device="cpu")
 PROMPTS = [
     Prompt(f"{one}-{other}", "task", "", f"The {one} told the {other} that she", (f" is the {one}", " was", " had"))
     for one in ("nurse", "driver", "clerk", "cook", "judge", "baker", "farmer", "guard")
@@ -50,7 +51,7 @@ def scored(engine: Any) -> list[Any]:
 
 @pytest.mark.slow
 def test_two_processes_give_what_one_gives_in_its_order(folder: Path, several: SeveralDevices) -> None:
-    one = open_engine(str(folder))
+    one = open_engine(str(folder), CPU)
     assert several.identity == one.identity
     assert several.name == one.name
     assert several.batches(PROMPTS) == one.batches(PROMPTS)
@@ -65,7 +66,7 @@ def test_two_processes_give_what_one_gives_in_its_order(folder: Path, several: S
 @pytest.mark.slow
 def test_they_write_what_one_writes(folder: Path, several: SeveralDevices) -> None:
     contexts = [prompt.context for prompt in PROMPTS[:25:5]]
-    one: Any = open_engine(str(folder))
+    one: Any = open_engine(str(folder), CPU)
     assert several.generate(contexts, 4) == one.generate(contexts, 4)
 
 
@@ -73,7 +74,7 @@ def test_they_write_what_one_writes(folder: Path, several: SeveralDevices) -> No
 def test_an_audit_on_two_devices_writes_the_same_scores(folder: Path, several: SeveralDevices, tmp_path: Path) -> None:
     runs = [
         equipoise.audit(engine, pronouns=["he", "xe"], limit=80, resamples=5, out=tmp_path / str(number))
-        for number, engine in enumerate((open_engine(str(folder)), several))
+        for number, engine in enumerate((open_engine(str(folder), CPU), several))
     ]
     assert runs[0].folder.scores.read_bytes() == runs[1].folder.scores.read_bytes()
     assert runs[1].manifest.engine["devices"] == ["cpu", "cpu"]

@@ -63,10 +63,10 @@ def test_continuations_that_begin_alike_count_once() -> None:
 
 def test_an_engine_gives_them_beside_the_scores(tiny_llama: Callable[..., Path]) -> None:
     folder = str(tiny_llama())
-    engine: Any = open_engine(folder, EngineOptions(whole_vocabulary=True))
+    engine: Any = open_engine(folder, EngineOptions(device="cpu", whole_vocabulary=True))
     (packed,) = engine.score([PROMPTS])
     single = plain_scores(engine, PROMPTS)
-    plain: Any = open_engine(folder)
+    plain: Any = open_engine(folder, EngineOptions(device="cpu"))
     assert identity_key(engine) != identity_key(plain)  # a score without them is not one with them
     (without,) = plain.score([PROMPTS])
     for prompt, score, other, bare in zip(PROMPTS, packed, single, without, strict=True):

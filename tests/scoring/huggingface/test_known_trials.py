@@ -109,7 +109,7 @@ Opened = Callable[[], HuggingFaceEngine]
 def opened(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
     """Return what opens a model that is saved in a folder, each time with the tests' cache."""
     monkeypatch.setenv("EQUIPOISE_CACHE", str(cache))
-    return lambda: open_huggingface(str(folder), EngineOptions())
+    return lambda: open_huggingface(str(folder), EngineOptions(device="cpu"))
 
 
 def asked(engine: HuggingFaceEngine, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], list[str]]:
