@@ -14,6 +14,7 @@ from equipoise.metrics.naming import (
     label_of,
     metric_named,
     metric_of,
+    spoken,
     suffix,
     suffixes,
 )
@@ -84,3 +85,17 @@ def test_the_metric_of_a_plug_in_is_found_by_its_whole_name_or_with_an_estimator
 
     monkeypatch.setattr(naming, "find", fails)
     assert metric_of("plain") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "inside"),
+    [
+        ("flip_rate", "flip rate"),
+        ("ucerf", "UCerF"),
+        ("ucerf_signed", "signed UCerF"),
+        ("ucerf_signed_renyi", "signed UCerF (renyi)"),
+        ("fp", "FP"),
+    ],
+)
+def test_a_name_inside_a_sentence_is_small_but_for_abbreviations(name: str, inside: str) -> None:
+    assert spoken(name) == inside

@@ -61,11 +61,11 @@ def test_the_last_change_is_that_of_the_second_run_and_says_what_the_test_says(
     tests = compare([mild_run, planted_run], **few).tests
     for finding, back, test in zip(worse.every(Finding), better.every(Finding), tests, strict=True):
         if test.detected:
-            assert (": worse" in finding.text) == (": better" in back.text) == (test.better == test.first)
-            assert f"by {-test.difference:+}" in finding.text
+            assert ("is worse" in finding.text) == ("is better" in back.text) == (test.better == test.first)
+            assert f"{-test.difference:+}" in finding.text
         else:
-            assert "no change detected" in finding.text and "no change detected" in back.text
-    assert any(": worse" in finding.text for finding in worse.every(Finding))
+            assert "no change of " in finding.text and "no change of " in back.text
+    assert any("is worse" in finding.text for finding in worse.every(Finding))
 
 
 def test_what_is_described_is_as_it_was_kept(planted_run: Path, mild_run: Path) -> None:
@@ -89,10 +89,10 @@ def test_what_is_not_measured_has_no_section() -> None:
 @pytest.mark.parametrize(
     ("detected", "better", "says", "state"),
     [
-        (False, "b", "no change detected", "fine"),
-        (True, "", "changed", "found"),
-        (True, "b", "better", "found"),
-        (True, "a", "worse", "found"),
+        (False, "b", "no change of UCerF is detected", "fine"),
+        (True, "", "UCerF changed", "found"),
+        (True, "b", "UCerF is better", "found"),
+        (True, "a", "UCerF is worse", "found"),
     ],
 )
 def test_a_change_is_told_of_the_second_run(detected: bool, better: str, says: str, state: str) -> None:
@@ -102,7 +102,7 @@ def test_a_change_is_told_of_the_second_run(detected: bool, better: str, says: s
     test: Any = SimpleNamespace(difference=estimate, **facts)
     finding = _change(test)
     numbers = f"{-estimate:+} (n = 1,200, corrected p = 0.020)."
-    assert finding.text == f"d · t, UCerF: {says}{', by' if detected else ':'} {numbers}"
+    assert finding.text == f"d · t: {says}, {numbers}"
     assert (finding.state, finding.claim, finding.topic, list(finding.rests_on)) == (state, detected, "change", [row])
 
 

@@ -32,7 +32,7 @@ def test_a_history_has_every_run_the_limit_of_a_gate_and_the_last_change(some_ru
     assert places == sorted(places), "oldest first"
     assert "gate &gt;= 0.8" in page
     # delta has more bias than gamma.
-    assert re.search("resolvable[^.]*UCerF: worse, by -0", page)
+    assert re.search("resolvable[^.]*UCerF is worse, -0", page)
 
 
 def entries_of(folder: Path, dates: list[str]) -> list[Entry]:

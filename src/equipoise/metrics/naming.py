@@ -68,3 +68,11 @@ def label_of(name: str) -> str:
     estimator = estimator_of(name)
     label = metric_named(name).label
     return label if estimator is None else f"{label} ({estimator.name})"
+
+
+def spoken(name: str) -> str:
+    """Return what a measurement is called inside a sentence: "flip rate", "signed UCerF"."""
+    label = label_of(name)
+    if label.startswith("UCerF, signed"):  # its comma would be one more in a list
+        label = label.replace("UCerF, signed", "signed UCerF", 1)
+    return label if label[:2].isupper() or label.startswith("UCerF") else f"{label[:1].lower()}{label[1:]}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..comparing.comparison import Comparison, Tested
-from ..metrics.naming import label_of, metric_named
+from ..metrics.naming import label_of, metric_named, spoken
 from ..metrics.requirement import Requirement
 from ..records import Estimate
 from ..records.showing import Axis, Chart, Column, Dot, Finding, Key, Line, Panel, Row, Rule, Section, Shown, Table
@@ -114,16 +114,13 @@ def last_change(comparison: Comparison) -> Section:
 
 def _change(test: Tested) -> Finding:
     """Return what one test says of the last run: the test is of the first run less the second."""
-    change = -test.difference
+    change, label = -test.difference, spoken(test.row.metric)
     if not test.detected:
-        says = "no change detected"
+        says = f"no change of {label} is detected"
     elif not test.better:
-        says = "changed"
+        says = f"{label} changed"
     else:
-        says = "better" if test.better == test.second else "worse"
-    by = ", by" if test.detected else ":"
-    text = (
-        f"{test.data}, {label_of(test.row.metric)}: {says}{by} {change:+} (n = {change.n:,}, corrected p ="
-        f" {test.difference.p_corrected:.3f})."
-    )
+        says = f"{label} is {'better' if test.better == test.second else 'worse'}"
+    p = f"corrected p = {test.difference.p_corrected:.3f}"
+    text = f"{test.data}: {says}, {change:+} (n = {change.n:,}, {p})."
     return Finding(text, [test.row], "change", state="found" if test.detected else "fine", claim=test.detected)

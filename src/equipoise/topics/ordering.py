@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from ..metrics.metric import Metric
+from ..metrics.naming import spoken
 from ..records import Estimate
 from ..records.showing import Axis, Bracket, Column, Dot, Finding, Panel, Row, Table
 from ..stats.paired import DETECTED, is_detected
@@ -76,8 +77,7 @@ class Ordering:
         best, *others = self.names
         behind = [name for name in others if self.are_apart(best, name)]
         alike = [name for name in others if name not in behind]
-        label = self.metric.label
-        label = label if label[:2].isupper() or "UCerF" in label else label.lower()
+        label = spoken(self.metric.name)
         if not behind:
             widest = self._size(best, max(others, key=lambda name: abs(self.ahead(best, name).value)))
             text = f"{_listed(self.names)} cannot be told apart by {label}; the largest difference is {widest}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...comparing.comparison import TESTED, Comparison, Tested
 from ...comparing.datasets import OPPOSITE, SAME, UNSETTLED, Moved, Order, orders
-from ...metrics.naming import label_of
+from ...metrics.naming import label_of, spoken
 from ...records import grouped, parse_group
 from ...records.showing import Axis, Cell, Chart, Column, Dot, Finding, Key, Panel, Row, Rule, Section, Table
 from ...runs.measurements import kind_title
@@ -101,14 +101,14 @@ def answer(comparison: Comparison) -> Finding:
     which = f"{len(held)} of {len(tests)} differences hold after correction ({comparison.choices.correction})"
     if held:
         first = min(held, key=lambda test: (headline_place(test), -abs(test.row.value)))
-        where = f"{_name(first)} of {first.row.model} on {first.data}"
+        where = f"{spoken(first.row.metric)} of {first.row.model} on {first.data}"
         return Finding(f"The runs differ: {which}; for instance {where}: {first.row:+}.", [first.row], "answer")
     known = [test for test in tests if test.difference.has_interval]
     if not known:
         return Finding(f"Whether the runs differ is not known: {which}.", topic="answer")
     place = min(map(headline_place, known))
     widest = max((test for test in known if headline_place(test) == place), key=_reach)
-    missed = f"A difference of up to {_reach(widest):.3f} in {_name(widest)} could have been missed."
+    missed = f"A difference of up to {_reach(widest):.3f} in {spoken(widest.row.metric)} could have been missed."
     return Finding(f"No difference is detected: {which}. {missed}", [widest.row], "answer")
 
 
@@ -128,7 +128,7 @@ def pair_finding(tests: Sequence[Tested], word: str, place: str = "") -> Finding
     chosen = [test for test in ranked if not (signed and test.row.metric == "ucerf")][:NAMED]
     apart = [test for test in chosen if test.detected]
     if not apart:
-        names = [_name(test) for test in chosen]
+        names = [spoken(test.row.metric) for test in chosen]
         listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
         sentence = f"No difference is detected in {listed}."
     else:
@@ -136,7 +136,7 @@ def pair_finding(tests: Sequence[Tested], word: str, place: str = "") -> Finding
         subject = lead.better or (lead.first if lead.row.value > 0 else lead.second)
         other = lead.second if subject == lead.first else lead.first
         clauses = [_clause(subject, test, word, "" if at else f" than {other}") for at, test in enumerate(apart)]
-        alike = [f"{_name(test)} is not detectably different" for test in chosen if not test.detected]
+        alike = [f"{spoken(test.row.metric)} is not detectably different" for test in chosen if not test.detected]
         sentence = "; ".join([f"{subject} {'; it '.join(clauses)}", *alike]) + "."
     further = _further([test for test in tests if test not in chosen])
     return Finding(f"{place}{sentence} {further}".strip(), [test.row for test in chosen], "difference")
@@ -153,14 +153,7 @@ def _clause(subject: str, test: Tested, word: str, than: str) -> str:
         return f"is right {points} {'more' if more else 'less'} often{than}"
     amount = points if metric in RATES else f"{size:.3f}"
     note = "" if not test.better else " (better)" if test.better == subject else " (worse)"
-    return f"has a {'higher' if more else 'lower'} {_name(test)}{than}, by {amount}{note}"
-
-
-def _name(test: Tested) -> str:
-    label = label_of(test.row.metric)
-    if label.startswith("UCerF, signed"):  # its comma would be one more in a list
-        label = label.replace("UCerF, signed", "signed UCerF", 1)
-    return label if label[:2].isupper() or label.startswith("UCerF") else f"{label[:1].lower()}{label[1:]}"
+    return f"has a {'higher' if more else 'lower'} {spoken(test.row.metric)}{than}, by {amount}{note}"
 
 
 def _further(tests: Sequence[Tested]) -> str:
