@@ -20,7 +20,6 @@ from ..run import measured_tables
 from ..runs import Run
 from ..runs.folder import STORES
 from ..runs.measurements import measurements_frame
-from ..runs.packed import packed_outcomes
 from ..runs.run import Part
 from ..runs.tables import Rows, release_tables, texts_of
 from ..settings import Settings
@@ -153,14 +152,13 @@ def _recomputed(run: Run, report: Progress) -> list[Finding]:
     """Return whether outcomes follow from the scores, and sets and measurements from the outcomes."""
     findings: list[Finding] = []
     reason, source = why_without_scores(run), "scores"
-    answers: list[tuple[RunKey, Callable[[], Outcomes]]] = []
+    parts: list[tuple[RunKey, Outcomes]] = []
     try:
-        answers = [] if reason else [(key, packed_outcomes(outcomes)) for key, outcomes in kept_answers(run)]
+        parts = [] if reason else list(kept_answers(run))
     except UNREADABLE as error:
         findings.append(Finding("scores", False, f"the outcomes cannot be recomputed: {error}"))
     asked_dataset.cache_clear()  # a million examples take more than all that follows
     run.let_go("outcomes.parquet")
-    parts = [(key, unpacked()) for key, unpacked in answers]
     if reason:
         findings.append(Finding("scores", True, f"there are none, so outcomes are taken as they are ({reason})"))
     if not parts:
