@@ -9,14 +9,13 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from itertools import product
 from typing import Any
 
+from .. import packaged
 from ..records import DatasetError, Example
 from .agreement import Unresolved
 from .builtin import Sentence, example_of
@@ -47,9 +46,8 @@ class Construction:
         return "type1" if self.referent is None else "type2"
 
 
-@cache
 def _content() -> Mapping[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath("fresh.toml").read_text(encoding="utf-8"))
+    return packaged.toml(__package__, "fresh.toml")
 
 
 @cache

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from .. import packaged
 from ..catalog import find
 from ..files import sha256, write_file
 from ..options import RunOptions
@@ -121,8 +120,8 @@ def write_suite(name: str, models: Sequence[str], out: Path, **settings: Any) ->
 
 def _text(paper: Paper, settings: Mapping[str, Any]) -> str:
     """Return what the paper ran as a suite file, with these settings before its own."""
-    text = resources.files(__package__).joinpath(f"{paper.name}.toml").read_text(encoding="utf-8")
-    papers_own = tomllib.loads(text)["settings"]
+    text = packaged.text(__package__, f"{paper.name}.toml")
+    papers_own = packaged.toml(__package__, f"{paper.name}.toml")["settings"]
     given = "".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
     lines = text.splitlines(keepends=True)
     kept = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 
+from ... import packaged
 from ...datasets.pronouns import PronounSet
 from ..steps import BuildError
 from ..wordlist import HE, SHE, THEY
@@ -37,7 +37,7 @@ def read_prompts(path: Path | None) -> dict[str, str]:
 
 def _read(folder: Path | None, kind: str) -> str:
     if folder is None:
-        return resources.files(__package__).joinpath("prompts", f"{kind}.txt").read_text(encoding="utf-8")
+        return packaged.text(__package__, "prompts", f"{kind}.txt")
     path = folder / f"{kind}.txt"
     if not path.is_file():
         raise BuildError(f"{path} does not exist; a folder of prompts holds type1.txt and type2.txt")

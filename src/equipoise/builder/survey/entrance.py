@@ -7,10 +7,10 @@ import hashlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 
+from ... import packaged
 from ...datasets.columns import as_flag
 from ...datasets.rows import read_rows
 from ...records import DatasetError, grouped
@@ -141,7 +141,7 @@ def _check_published(questions: Questionnaire, option: str) -> None:
 
 
 def _built_in_questions(file: str = "entrance.csv") -> list[KnownQuestion]:
-    text = resources.files(__package__).joinpath(file).read_text(encoding="utf-8")
+    text = packaged.text(__package__, file)
     return [question_of(file, row, published()) for row in csv.DictReader(text.splitlines())]
 
 
