@@ -6,7 +6,6 @@ them, each independent of the others, so an interval is about all that the gramm
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from itertools import product
 from typing import Any
 
 from .. import packaged
+from ..files import sha256
 from ..records import DatasetError, Example
 from .agreement import Unresolved
 from .builtin import Sentence, example_of
@@ -122,4 +122,4 @@ def _drawn(
 
 def _sentence(construction: Construction, text: str, people: tuple[str, str]) -> Sentence:
     referent = "" if construction.referent is None else people[construction.referent]
-    return Sentence(hashlib.sha256(text.encode()).hexdigest()[:12], construction.kind, text, *people, referent, False)
+    return Sentence(sha256(text)[:12], construction.kind, text, *people, referent, False)

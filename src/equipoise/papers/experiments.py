@@ -114,7 +114,7 @@ def write_suite(name: str, models: Sequence[str], out: Path, **settings: Any) ->
         return replace(kept, models=chosen, settings={**kept.settings, **settings})
     head = f"models = {json.dumps(list(models) or [RunOptions.model])}\nout = {json.dumps(str(out))}\n"
     text = f"{head}{_text(paper, settings)}"
-    write_file(path, f"{WRITTEN}{sha256(text.encode())[:16]}\n{text}".encode())
+    write_file(path, f"{WRITTEN}{sha256(text)[:16]}\n{text}".encode())
     return read_suite(path)
 
 
@@ -135,4 +135,4 @@ def _text(paper: Paper, settings: Mapping[str, Any]) -> str:
 def _is_ours(path: Path) -> bool:
     """Return whether a suite file is as it was written here."""
     first, _, rest = path.read_text(encoding="utf-8").partition("\n")
-    return first.startswith("# Written by ") and first.endswith(f" sha256 {sha256(rest.encode())[:16]}")
+    return first.startswith("# Written by ") and first.endswith(f" sha256 {sha256(rest)[:16]}")
