@@ -134,9 +134,11 @@ def _answers(run: Run) -> Iterator[Finding]:
         table, rows = Part(run, key.dataset, key.task).example_rows("set_id", "cluster_id", "answerable")
         total, unknown = total + len(rows), unknown + int((rows < 0).sum())
         known = rows >= 0
-        for column in ("set_id", "cluster_id", "answerable"):
-            values = table[column].to_numpy() if column == "answerable" else texts_of(table[column])
-            differing[column] += int((values[rows[known]] != getattr(outcomes, column)[known]).sum())
+        for column in ("set_id", "cluster_id"):
+            differing[column] += int((texts_of(table[column])[rows[known]] != getattr(outcomes, column)[known]).sum())
+        # Of two sides of a sentence its text settles none, whatever it settles about its people.
+        settled_by_text = table["answerable"].to_numpy()[rows[known]] & (outcomes.sides[known] == "")
+        differing["answerable"] += int((settled_by_text != outcomes.answerable[known]).sum())
     run.let_go("examples.parquet", "outcomes.parquet")
     if unknown:
         yield Finding("answers", False, f"{unknown:,} of {total:,} are to no example of the run")
