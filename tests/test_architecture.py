@@ -33,7 +33,7 @@ ROWS = (
     ("datasets", "tasks", "scoring", "metrics", "stats"),
     ("options",),
     ("catalog", "cache", "progress", "uncertainty", "serving"),
-    ("records", "files", "cores", "garbage", "interruption"),
+    ("records", "files", "packaged", "cores", "garbage", "interruption"),
 )
 """Top to bottom: a module imports rows below its own, and its own package, and nothing else of ours."""
 

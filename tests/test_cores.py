@@ -256,15 +256,6 @@ def test_something_is_computed_aside_and_waited_for(count: int) -> None:
         assert (process() == os.getpid()) == (count == 1)
 
 
-@pytest.mark.parametrize(("there", "aside"), [(1, 1), (2, 1), (3, 1), (9, 4)])
-def test_what_is_computed_aside_has_half_of_the_cores(monkeypatch: pytest.MonkeyPatch, there: int, aside: int) -> None:
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr(cores, "there", lambda: there)
-    with cores.aside(cores.wanted) as wanted:
-        assert wanted() == aside
-        assert cores.wanted() == there
-
-
 def test_what_is_computed_aside_is_ended_with_its_context(monkeypatch: pytest.MonkeyPatch) -> None:
     several(monkeypatch)
     copies, fork = [], os.fork

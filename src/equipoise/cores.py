@@ -19,9 +19,6 @@ from threadpoolctl import ThreadpoolController
 MOST_PARTS = 2**15
 """As many numbers as a pipe holds."""
 
-_sharing = 1
-"""Processes that share the cores."""
-
 ENDING = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
 """Signals that ask a program to end."""
 
@@ -38,13 +35,9 @@ def there() -> int:
 
 
 def wanted() -> int:
-    """Return how many cores to compute on: all, or fewer if OMP_NUM_THREADS says so, as torch and numpy read it.
-
-    A copy of a process that works beside it has half of them.
-    """
+    """Return how many cores to compute on: all, or fewer if OMP_NUM_THREADS says so, as torch and numpy read it."""
     limit = os.environ.get("OMP_NUM_THREADS", "")
-    count = min(there(), int(limit)) if limit.isdecimal() and int(limit) else there()
-    return max(1, count // _sharing)
+    return min(there(), int(limit)) if limit.isdecimal() and int(limit) else there()
 
 
 def load() -> float:
@@ -90,20 +83,13 @@ def aside(function: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
     if wanted() < 2 or not _is_copied():
         yield function
         return
-    with _copies(lambda _: _on_half(function), [None], 1) as (_, answers):
+    with _copies(lambda _: function(), [None], 1) as (_, answers):
 
         def result() -> Result:
             answered = dict(answers)
             return answered[0] if answered else function()
 
         yield result
-
-
-def _on_half(function: Callable[[], Result]) -> Result:
-    """Return the function's result, computed on half of the cores: else four processes would share two of them."""
-    global _sharing
-    _sharing *= 2
-    return function()
 
 
 def _is_copied() -> bool:

@@ -146,9 +146,9 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def sha256(content: bytes) -> str:
-    """Return the SHA-256 of the content, in hexadecimal."""
-    return hashlib.sha256(content).hexdigest()
+def sha256(content: bytes | str) -> str:
+    """Return the SHA-256 of the content, in hexadecimal; of a text that of its UTF-8."""
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
 def file_sha256(path: Path) -> str | None:

@@ -8,23 +8,15 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from equipoise.cli import console
-from equipoise.cli.console import HARMLESS, listing, plain_table, print_out, printable, progress_bar
+from equipoise.cli.console import listing, plain_table, print_out, progress_bar, tell
 
 
-@given(st.text())
-def test_a_text_is_printed_letter_by_letter_without_what_moves_the_cursor(text: str) -> None:
-    shown = printable(text)
-    assert len(shown) == len(text)
-    for before, after in zip(text, shown, strict=True):
-        assert after == (before if before.isprintable() or before in HARMLESS else "\N{REPLACEMENT CHARACTER}")
-
-
-def test_joiners_are_kept_and_escapes_are_not() -> None:
-    assert printable("a\u200cb\x1b[31m\n") == "a\u200cb\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}"
+def test_a_line_is_told_without_what_moves_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    tell("a\x1b[31m")
+    tell("b", err=True)
+    assert capsys.readouterr() == ("a\N{REPLACEMENT CHARACTER}[31m\n", "b\n")
 
 
 def test_quiet_tells_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

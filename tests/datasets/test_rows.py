@@ -131,6 +131,7 @@ def read(folder: Path, name: str, content: bytes | str) -> Any:
         ("a.csv", " \n ", "a.csv: is empty"),
         ("a.csv", "a,b\n,\n", "a.csv: holds no row"),
         ("a.csv", "a,b\n", "a.csv: holds no row"),
+        ("a.json", "[]", "a.json: holds no row"),
         ("a.csv", "a, a\n1,2\n", "a.csv: duplicate column 'a'; its first row names the columns"),
         ("a.csv", "a,b,a,b\n1,2,3,4\n", "a.csv: duplicate column 'a'; its first row names the columns"),
         ("a.csv", "a,b\n1\n", "a.csv:2: has 1 cells, but the header has 2"),
@@ -172,7 +173,10 @@ def test_deep_json_is_refused_by_its_line(tmp_path: Path) -> None:
     assert got.startswith("a.jsonl:2: is not JSON that can be read (")
 
 
-def test_a_missing_file_is_refused_with_the_reason(tmp_path: Path) -> None:
+def test_what_cannot_be_opened_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(DatasetError, match=r"folder\.csv: cannot be read: Is a directory$"):
+        read_rows(tmp_path / "folder.csv")
     with pytest.raises(DatasetError, match=r"a\.csv: cannot be read: No such file or directory$"):
         read_rows(tmp_path / "a.csv")
     with pytest.raises(DatasetError, match=r"a\.txt: cannot be read: No such file or directory$"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -87,25 +86,6 @@ def test_every_format_gives_the_same_examples(tmp_path: Path, ending: str) -> No
     assert load_table(path).sha256 == expected.sha256
 
 
-def test_a_semicolon_csv_with_a_byte_order_mark_loads(tmp_path: Path) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join([HEADER, HE, SHE]).replace(",", ";").encode())
-    assert load_table(path).sets == 1
-
-
-@pytest.mark.parametrize(
-    "candidates", [["pilot", "waiter"], '["pilot", "waiter"]', "pilot|waiter", "the pilot | a waiter"]
-)
-def test_candidates_may_be_one_column(tmp_path: Path, candidates: object) -> None:
-    path = write_jsonl(tmp_path, {**ROW, "candidates": candidates})
-    assert load_table(path).examples[0].candidates == ("pilot", "waiter")
-
-
-@pytest.mark.parametrize("gold", ["waiter", "The Waiter", "2", 2, 2.0])
-def test_gold_is_a_candidate_or_its_number(tmp_path: Path, gold: object) -> None:
-    assert load_table(write_jsonl(tmp_path, {**ROW, "gold": gold})).examples[0].gold == 1
-
-
 @pytest.mark.parametrize("gold", ["", None, float("nan"), "  "])
 def test_without_gold_a_row_has_no_right_answer(tmp_path: Path, gold: object) -> None:
     example = load_table(write_jsonl(tmp_path, {**ROW, "gold": gold})).examples[0]
@@ -120,16 +100,6 @@ def test_type_1_with_a_label_is_not_answerable_unless_the_table_says_so(tmp_path
         (0, True, "type1"),
         (0, False, "type1"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("value", "stereotype"),
-    [("pro", 0), ("anti", 1), (True, 0), ("FALSE", 1), ("waiter", 1), (1, 0), ("", None), ("ambiguous", None)],
-)
-def test_stereotype_is_a_candidate_or_relative_to_gold(tmp_path: Path, value: object, stereotype: int | None) -> None:
-    example = load_table(write_jsonl(tmp_path, {**ROW, "stereotype": value})).examples[0]
-    assert example.stereotype == stereotype
-    assert example.groups.get("side") == {0: "male", 1: "female", None: None}[stereotype]
 
 
 def test_stereotype_of_known_occupations_comes_from_the_table(tmp_path: Path) -> None:
@@ -150,12 +120,6 @@ def test_a_map_names_columns_and_makes_groups(tmp_path: Path) -> None:
     }
     example = load_table(path, columns).examples[0]
     assert (example.groups["gender"], example.groups["town"], example.groups["form"]) == ("nonbinary", "Ulm", "")
-
-
-def test_aliases_are_found_in_any_case_the_better_one_first(tmp_path: Path) -> None:
-    path = write(tmp_path, "Sample,Sentence,Pronoun,Occ 1,Occupation-2,Answer,ID", f"x,{HE},a7")
-    example = load_table(path).examples[0]
-    assert (example.id, example.gold, example.text[:9]) == ("a7", 0, "The pilot")
 
 
 def test_rows_pair_by_the_pronoun_alone_then_by_all_of_its_gender(tmp_path: Path) -> None:
@@ -247,21 +211,8 @@ def test_synthbias_loads_as_a_table_with_the_same_content(real_data) -> None:
         ({**ROW, "text": 7}, "mine.jsonl:1: text 7 is not text"),
         ({**ROW, "text": "he \ud800"}, "mine.jsonl:1: text has half of a surrogate pair"),
         ({**ROW, "candidates": ["pilot", 7]}, "mine.jsonl:1: candidate 7 is not text"),
-        ({**ROW, "candidates": ["pilot", None]}, "mine.jsonl:1: candidate None is not text"),
-        ({**ROW, "candidates": ["pilot", float("nan")]}, "mine.jsonl:1: candidate nan is not text"),
-        ({**ROW, "candidates": "pilot|"}, "mine.jsonl:1: candidate '' is not text"),
-        ({**ROW, "candidates": "pilot|12.5"}, "mine.jsonl:1: candidate '12.5' is not text"),
-        ({**ROW, "candidates": "pilot, waiter|cook"}, "mine.jsonl:1: candidate 'pilot, waiter' may not contain , or ="),
-        (
-            {**ROW, "candidates": "pilot, waiter"},
-            "mine.jsonl:1: needs at least two candidates, not only 'pilot, waiter'",
-        ),
         ({**ROW, "candidates": ["pilot"]}, "mine.jsonl:1: needs at least two candidates, has 1"),
-        ({**ROW, "candidates": "pilot|the Pilot"}, "mine.jsonl:1: the candidates pilot, Pilot repeat"),
-        ({**ROW, "candidates": '["pilot"'}, "mine.jsonl:1: candidates '[\"pilot\"' is neither a JSON list nor a|b"),
         ({**ROW, "gold": "judge"}, "mine.jsonl:1: gold 'judge' is not one of the candidates pilot, waiter"),
-        ({**ROW, "gold": 3}, "mine.jsonl:1: gold 3 is not one of the candidates"),
-        ({**ROW, "gold": True}, "mine.jsonl:1: gold True is not one of the candidates"),
         ({**ROW, "gold": "", "answerable": True}, "mine.jsonl:1: is answerable, but its right answer is not given"),
         ({**ROW, "answerable": "perhaps"}, "mine.jsonl:1: answerable 'perhaps' is neither true nor false"),
         (
@@ -269,7 +220,6 @@ def test_synthbias_loads_as_a_table_with_the_same_content(real_data) -> None:
             "mine.jsonl:1: stereotype 'pro' needs a right answer and two candidates",
         ),
         ({**ROW, "form": "dative"}, "mine.jsonl:1: unknown form 'dative'; known: subject"),
-        ({**ROW, "group": "a=b"}, "mine.jsonl:1: group 'a=b' may not contain , or ="),
     ],
 )
 def test_a_bad_cell_is_named_with_file_and_line(tmp_path: Path, row: dict[str, object], expected: str) -> None:
@@ -282,58 +232,10 @@ def test_csv_lines_count_the_header_blank_lines_and_quoted_line_breaks(tmp_path:
     assert message(path).startswith("mine.csv:5: pronoun 'hers' is not in the sentence")
 
 
-def test_a_missing_column_names_those_there_are_and_how_to_map_one(tmp_path: Path) -> None:
-    path = write(tmp_path, "phrase,pronoun,candidate_1,candidate_2", "x,he,a,b")
-    expected = "mine.csv: no column holds the sentence; it has phrase, pronoun, candidate_1, candidate_2"
-    assert message(path) == f"{expected}; name with columns text=COLUMN"
-    everything = message(write(tmp_path, "phrase,who", "x,he"))
-    assert "no column holds the sentence, the pronoun and the candidates; it has phrase, who" in everything
-    assert "columns text=COLUMN,pronoun=COLUMN,candidate_1=COLUMN,candidate_2=COLUMN" in everything
-    assert "columns pronoun=COLUMN" in message(write(tmp_path, "text,candidates", "x,a|b"))
-    assert "columns candidate_1=COLUMN" in message(write(tmp_path, "text,pronoun", "x,he"))
-    assert "column 'nope', named for 'text', does not exist; the columns are" in message(path, {"text": "nope"})
-    assert "'txt' is not a known column" in message(path, {"txt": "phrase"})
-    assert "group:gender is a name that Equipoise uses itself" in message(path, {"group:gender": "phrase"})
-
-
 def test_slots_need_a_form_and_one_place(tmp_path: Path) -> None:
     header = "text,form,candidates"
     assert "mine.csv:2: needs one slot for the pronoun" in message(write(tmp_path, header, "No slot.,subject,a|b"))
     assert "mine.csv:2: unknown form ''" in message(write(tmp_path, header, "A ___ slot.,,a|b"))
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "expected"),
-    [
-        ("a.csv", b"", "a.csv: is empty"),
-        ("a.csv", b" \n\n", "a.csv: is empty"),
-        ("a.csv", HEADER.encode(), "a.csv: holds no row"),
-        ("a.csv", f"{HEADER}\n{HE}\ncaf\xe9".encode("latin-1"), "a.csv:3: byte 0xe9 is not UTF-8 text"),
-        ("a.csv", b"\xef\xbb\xbfa\n\n\xff", "a.csv:3: byte 0xff is not UTF-8 text"),
-        ("a.csv", f'{HEADER}\n{HE}\n"never closed'.encode(), "a.csv:3: is not well-formed"),
-        ("a.csv", f"{HEADER}\n{HE},x".encode(), "a.csv:2: has 6 cells, but the header has 5"),
-        ("a.csv", b"text,text\na,b", "a.csv: duplicate column 'text'; its first row names the columns"),
-        ("a.jsonl", b'{"text": 1}\n{"text"', "a.jsonl:2: is not JSON"),
-        ("a.jsonl", b'{"text": 1}\n7', "a.jsonl:2: is not a JSON object"),
-        ("a.json", b'[{"text": 1},\n7', "a.json:2: is not JSON"),
-        ("a.json", b"[" * 100_000, "a.json:1: is not JSON"),
-        ("a.json", b"[]", "a.json: holds no row"),
-        ("a.parquet", b"PAR1 but no more", "a.parquet: cannot be read as Parquet"),
-        ("a.xlsx", b"PK", "a.xlsx: cannot be read as an Excel file (BadZipFile)"),
-        ("a.docx", b"PK", "a.docx: is not a table that can be read; known file endings: .csv"),
-        ("a.ods", b"PK", "a.ods: .ods files are not read; save it as .xlsx or .csv"),
-    ],
-)
-def test_a_file_that_is_no_table_is_one_sentence(tmp_path: Path, name: str, content: bytes, expected: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    assert message(path).startswith(expected)
-
-
-def test_a_file_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:
-    assert re.search(r"none\.csv: cannot be read: No such file", message(tmp_path / "none.csv"))
-    (tmp_path / "folder.csv").mkdir()
-    assert "cannot be read" in message(tmp_path / "folder.csv")
 
 
 def test_parquet_errors_name_the_row(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -158,7 +158,7 @@ def test_audits_that_stop_early_are_as_kept() -> None:
     for width, joint in ((0.5, False), (0.5, True), (0.01, False)):
         found = until_precise(data, lambda some: asked(Dataset("some", tuple(some))), plan, width=width, joint=joint)
         made[f"width {width}, joint {joint}"] = {
-            "looks": [found.looks[0], found.looks[-1].row()],
+            "looks": [found.looks[0], asdict(found.looks[-1])],
             "count": [len(found.looks), len(found.dataset.examples), found.dataset.examples[0].id],
             "note": found.note,
             "sample": found.sample,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from equipoise import packaged
 from equipoise.builder.compare.diversity import vocabulary, written_texts
 from equipoise.metrics import METRICS
-from equipoise.papers import published as module
 from equipoise.papers.experiments import PAPERS
 from equipoise.papers.published import ERRATA, Published, published, published_values
 from equipoise.records import group_label
@@ -233,7 +233,7 @@ def test_what_a_page_shows_of_each_paper_is_what_its_numbers_say() -> None:
 
 
 def test_every_printed_number_is_read() -> None:
-    lines = [line for line in module._text("published.csv").splitlines() if line]
-    read = module.published.__wrapped__()
+    lines = [line for line in packaged.text("equipoise.papers", "published.csv").splitlines() if line]
+    read = published.__wrapped__()
     assert len(read) == len(lines) - 1 and lines[1].startswith(f"{read[0].paper},")
     assert (read[0].paper, read[-1].paper) == (lines[1].split(",")[0], lines[-1].split(",")[0])

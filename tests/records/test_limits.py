@@ -122,3 +122,10 @@ def test_of_several_faults_the_first_is_told() -> None:
         ScoreLimits((0.5, 0.5), (0.1, 0.1), (-1, 0, 0)).check(2)
     with pytest.raises(ValueError, match=BOTH):
         Limits(low=-HALF).check(2, 2)
+
+
+def test_what_is_known_is_counted() -> None:
+    sampled = Limits(counts=np.array([[3, 1, NO_CLASS], [2, 2, 2]]))
+    assert (sampled.samples, sampled.within) == (4, 0)
+    bounded = Limits(table((0.1, 0.2), (0.3, 0.3)), table((0.1, 0.4), (0.3, 0.3)))
+    assert (bounded.samples, bounded.within) == (0, 1)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.records.scripts import (
+    HARMLESS,
     SPACELESS,
     find_word,
     first_mention,
@@ -16,6 +17,7 @@ from equipoise.records.scripts import (
     is_spaceless,
     is_word,
     lowered,
+    printable,
     space_before,
     spaced,
     spaced_word,
@@ -158,3 +160,15 @@ def test_marks_and_joiners_belong_to_a_word_but_begin_none() -> None:
 
 def test_letters_are_lowered_one_by_one() -> None:
     assert lowered("AbÇİ") == "abçi" and folded("É") == "é" == folded("E\u0301")
+
+
+@given(st.text())
+def test_a_text_is_printed_letter_by_letter_without_what_moves_the_cursor(text: str) -> None:
+    shown = printable(text)
+    assert len(shown) == len(text)
+    for before, after in zip(text, shown, strict=True):
+        assert after == (before if before.isprintable() or before in HARMLESS else "\N{REPLACEMENT CHARACTER}")
+
+
+def test_joiners_are_kept_and_escapes_are_not() -> None:
+    assert printable("a\u200cb\x1b[31m\n") == "a\u200cb\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}"

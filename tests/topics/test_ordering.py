@@ -105,7 +105,7 @@ def test_what_is_described_is_as_it_was_kept() -> None:
 )
 def test_four_models_are_named_and_of_more_three_and_a_number(count: int, text: str) -> None:
     names = [f"m{at}" for at in range(count)]
-    assert topic._listed(names) == text
+    assert topic._named(names) == text
 
 
 @pytest.mark.parametrize(("p", "told"), [(0.0009, "p < 0.001"), (0.001, "p = 0.001"), (math.nan, "p not known")])

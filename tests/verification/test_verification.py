@@ -57,6 +57,7 @@ THOUGHT = {"answer_turn": "plain", "reasoning_tokens": 4}
         ("planted:noise=1", {"task": ["next-word", "mcq"], "chat": True, "orders": 2, "estimators": ["renyi"]}),
         ("planted:noise=1", {"limit": 60, "until_width": 0.5}),
         ("planted:noise=1", {"wordings": "built-in"}),
+        ("planted:noise=1", {"task": ["cloze", "sentence"], "metrics": ["certainty"], "by": []}),
         ("ensemble:planted+planted:noise=1", {}),
         ("tiny", {"task": ["next-word-cot", "mcq-cot"], **THOUGHT}),
         ("tiny", {"estimators": ["perplexity", "p-true"]}),

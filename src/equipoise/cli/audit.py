@@ -8,7 +8,7 @@ import typer
 
 from ..options import OutputOptions, RunOptions
 from .config import Config, PrintConfig, config_text
-from .console import listing, print_out, printable, progress_bar
+from .console import listing, print_out, progress_bar, tell
 from .parameters import AUDIT, was_given, with_options
 from .plan import show_plans
 from .results import check_trackers, end_gate, log_run, show_run, write_page
@@ -75,11 +75,9 @@ def _show_costs(expected: Expectation) -> None:
         )
     any_rough = any(ROUGH in cell for row in rows for cell in row)
     rough = "A rough time is within a factor of about three; after one audit it is measured. " if any_rough else ""
-    typer.echo(
-        printable(
-            f"{rough}The prompts at a width (--until-width) are estimated for an accuracy of 0.75 and two types of"
-            " equal size; flips and UCerF need fewer."
-        )
+    tell(
+        f"{rough}The prompts at a width (--until-width) are estimated for an accuracy of 0.75 and two types of"
+        " equal size; flips and UCerF need fewer."
     )
 
 

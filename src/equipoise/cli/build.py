@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ..records import EquipoiseError
-from .console import plain_table, print_out, printable, progress_bar
+from .console import plain_table, print_out, progress_bar, tell
 from .criteria import Coherent, Meant, NotMeant, PapersCriteria, criteria_of
 from .parameters import Quiet
 from .study import print_near_duplicates
@@ -143,7 +143,7 @@ def generate(
             retry_refused=retry_refused,
         )
     for note in [*outcome.notes, *outcome.failures[:3]]:
-        typer.echo(printable(f"note: {note}"), err=True)
+        tell(f"note: {note}", err=True)
     if outcome.refused:
         typer.echo(f"note: {outcome.refused:,} prompts were refused; --retry-refused asks them again", err=True)
     _say(build, "generate", "requests", "drafts", quiet=quiet)
@@ -297,8 +297,8 @@ def clean(
         total = sum(len(sentence.versions()) for sentence, _ in cleaned.kept)
         columns = " --columns text=sample" if cleaned.only_pairs else " --columns group:marker=marker"
         columns = "" if not cleaned.only_pairs and not any(s.marker for s, _ in cleaned.kept) else columns
-        typer.echo(printable(f"{total:,} sentences are in {table}; audit a model with them:"))
-        typer.echo(printable(f"  equipoise audit --data {quote(str(table))}{columns}"))
+        tell(f"{total:,} sentences are in {table}; audit a model with them:")
+        tell(f"  equipoise audit --data {quote(str(table))}{columns}")
 
 
 @app.command("stats")
@@ -337,7 +337,7 @@ def stats(
         ]
         print_out(plain_table(("", *(row.name for row in rows)), lines))
         typer.echo()
-        typer.echo(printable(f"The table{' and the maps are' if options.embeddings else ' is'} in {out}/"))
+        tell(f"The table{' and the maps are' if options.embeddings else ' is'} in {out}/")
     if run:
         print_near_duplicates(near_duplicates(Run(run)))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..records import EquipoiseError
-from .console import print_out, printable, progress_bar
+from .console import print_out, progress_bar, tell
 from .parameters import Quiet, Recalibration
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def reliability(folder: Path, *, by: str, bins: int, quiet: bool) -> None:
         return
     _say_drawn(folder, drawn)
     if tables:
-        typer.echo(printable(f"The bins are in {folder}/reliability.csv"))
+        tell(f"The bins are in {folder}/reliability.csv")
 
 
 def calibrate(
@@ -93,9 +93,9 @@ def calibrate(
         return
     print_out(terminal.draw(Section("", list(before_and_after(recalibrated.table)))))
     for warning in recalibrated.warnings:
-        typer.echo(printable(f"warning: {warning}"))
+        tell(f"warning: {warning}")
     _say_drawn(folder, drawn)
-    typer.echo(printable(f"The table is {folder}/calibration.csv, the maps are {folder}/calibration_maps.json"))
+    tell(f"The table is {folder}/calibration.csv, the maps are {folder}/calibration_maps.json")
 
 
 def _drawn(charts: Iterable[Chart]) -> dict[str, bytes]:
@@ -110,4 +110,4 @@ def _drawn(charts: Iterable[Chart]) -> dict[str, bytes]:
 
 def _say_drawn(folder: Path, drawn: Iterable[str]) -> None:
     for name in drawn:
-        typer.echo(printable(f"drawn: {folder / name}"))
+        tell(f"drawn: {folder / name}")

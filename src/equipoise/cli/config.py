@@ -15,7 +15,7 @@ import typer
 from ..options import OUTPUT, Option, RunOptions, hint, options_of
 from ..options.option import WORDS, fits
 from ..records import EquipoiseError
-from .console import printable
+from .console import tell
 from .parameters import AUDIT, shown_default
 
 FILE_OPTIONS = {option.key: option for option in AUDIT.values()}
@@ -171,4 +171,4 @@ def init(
     if path.exists() and not force:
         raise EquipoiseError(f"{path} exists already; --force replaces it")
     write_file(path, init_text(quote(str(path)), every=every).encode())
-    typer.echo(printable(f"{path} is written; edit it, then run: equipoise audit --config {quote(str(path))}"))
+    tell(f"{path} is written; edit it, then run: equipoise audit --config {quote(str(path))}")

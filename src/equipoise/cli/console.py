@@ -13,21 +13,10 @@ import typer
 
 from .. import cores
 from ..progress import silent
+from ..records.scripts import printable
 
 NOTE_EVERY = 10.0
 """Seconds between two lines of progress where there is no terminal to draw a bar on."""
-
-
-HARMLESS = "\u200c\u200d\u200e\u200f"
-"""Characters without width that scripts need: joiners, and marks of direction that end with their word."""
-
-
-def printable(text: str) -> str:
-    """Return the text with a mark in place of what could move the cursor or colour the terminal."""
-    return "".join(
-        character if character.isprintable() or character in HARMLESS else "\N{REPLACEMENT CHARACTER}"
-        for character in text
-    )
 
 
 BUSY = 1.5
@@ -93,9 +82,14 @@ def _progress_lines() -> Callable[[str, int, int], None]:
             return
         last, rate = now, (done - before) / (now - start)
         far = f"{done:,} of {total:,}, {rate:.1f}/s, {(total - done) / rate:.0f} s left" if total > 1 else "done"
-        typer.echo(printable(f"{what}: {far}"), err=True)
+        tell(f"{what}: {far}", err=True)
 
     return show
+
+
+def tell(text: str, *, err: bool = False) -> None:
+    """Print a line, with a mark in place of what could move the cursor or colour the terminal."""
+    typer.echo(printable(text), err=err)
 
 
 def print_out(renderable: Any) -> None:

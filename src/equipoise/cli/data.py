@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from ..options import DatasetOptions
-from .console import listing, print_out, printable, progress_bar
+from ..records.scripts import printable
+from .console import listing, print_out, progress_bar, tell
 from .parameters import Quiet, with_options
 
 app = typer.Typer(help="List, show, check, fetch and export datasets.", rich_markup_mode=None)
@@ -65,9 +66,9 @@ def show(name: Name, **choices: Any) -> None:
     for example in dataset.examples[::step][:4]:
         gold = "either" if example.gold is None else example.candidates[example.gold]
         facts.append(("e.g.", f"{' '.join(example.text.split())} ({' | '.join(example.candidates)}: {gold})"))
-    typer.echo(printable(f"{dataset.name}: {card.title if card else dataset.source}"))
+    tell(f"{dataset.name}: {card.title if card else dataset.source}")
     for what, fact in facts:
-        typer.echo(printable(f"  {what:<10} {fact}"))
+        tell(f"  {what:<10} {fact}")
 
 
 @app.command("check")
@@ -85,14 +86,14 @@ def check(
     sets = "1 set" if dataset.sets == 1 else f"{dataset.sets:,} sets"
     examples = "1 example" if len(dataset.examples) == 1 else f"{len(dataset.examples):,} examples"
     counts = f"{examples}, {sets} can be compared"
-    typer.echo(printable(f"{dataset.name}: {counts}"))
+    tell(f"{dataset.name}: {counts}")
     kinds: dict[str, list[str]] = {}
     for fault in (*dataset.faults, *nested_candidates(dataset.examples)):
         kinds.setdefault(fault.kind, []).append(f"{fault.where}: {fault.what}; {fault.handling}")
     for kind, lines in kinds.items():
         typer.echo(f"\n{kind} ({len(lines):,})")
         for line in lines if every else lines[:5]:
-            typer.echo(printable(f"  {line}"))
+            tell(f"  {line}")
         if len(lines) > 5 and not every:
             typer.echo(f"  … and {len(lines) - 5:,} more (--all lists them)")
     if not kinds:
@@ -145,9 +146,9 @@ def export(
     made_with = {name: value for name, value in choices.items() if name != "columns"}
     files = export_dataset(dataset, out, private=private, made_with=made_with)
     if not quiet:
-        typer.echo(printable(f"{len(dataset.examples):,} examples of {dataset.name} ({dataset.licence or 'yours'}):"))
+        tell(f"{len(dataset.examples):,} examples of {dataset.name} ({dataset.licence or 'yours'}):")
         for file in files:
-            typer.echo(printable(f"  {file}"))
+            tell(f"  {file}")
 
 
 @app.command("make")
@@ -177,7 +178,7 @@ def make_data(
     if quiet:
         return
     asked = sum(document.is_asked for document in made)
-    typer.echo(printable(f"{out}: {asked} of {len(made)} documents can be asked."))
+    tell(f"{out}: {asked} of {len(made)} documents can be asked.")
     for title, ready in (
         ("Look at these; they are asked as they are:", True),
         ("Decide these; they are not asked:", False),
@@ -185,6 +186,6 @@ def make_data(
         if lines := [line for document in made if document.is_asked is ready for line in document.doubts]:
             typer.echo(f"\n{title}")
             for line in lines:
-                typer.echo(printable(f"  {line}"))
+                tell(f"  {line}")
     typer.echo()
-    typer.echo(printable(f"To see what will be asked: equipoise data show {quote(str(out))}"))
+    tell(f"To see what will be asked: equipoise data show {quote(str(out))}")

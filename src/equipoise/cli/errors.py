@@ -17,7 +17,7 @@ import typer
 from ..interruption import interrupted, say, unwinding
 from ..options import RENAMED
 from ..records import EquipoiseError, OtherRunError
-from .console import printable
+from .console import tell
 from .parameters import AUDIT
 
 FAILED = 2
@@ -130,7 +130,7 @@ def fail(sentence: str) -> NoReturn:
     line = " ".join(sentence.split())
     if len(line) > SENTENCE:
         line = f"{line[: SENTENCE // 2]} … {line[-SENTENCE // 2 :]}"
-    typer.echo(f"equipoise: {printable(line)}", err=True)
+    tell(f"equipoise: {line}", err=True)
     sys.exit(FAILED)
 
 

@@ -10,7 +10,8 @@ import typer
 
 from ..options import RunOptions
 from ..records import EquipoiseError
-from .console import printable
+from ..records.scripts import printable
+from .console import tell
 from .parameters import Quiet, with_options
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def lm_eval(out: Out = Path("tasks"), quiet: Quiet = False, **choices: Any) -> N
     names = _written(write_lm_eval_tasks, out, choices)
     if not quiet:
         command = f"lm_eval run --include_path {out} --tasks {','.join(names)} --log_samples --output_path logs"
-        typer.echo(printable(f"to run them:   {command} --model hf --model_args pretrained=MODEL,dtype=float32"))
+        tell(f"to run them:   {command} --model hf --model_args pretrained=MODEL,dtype=float32")
         typer.echo("to read back:  equipoise import --format lm-eval logs")
 
 
@@ -50,7 +51,7 @@ def inspect(out: Out = Path("tasks"), quiet: Quiet = False, **choices: Any) -> N
 
     files = _written(write_inspect_tasks, out, choices)
     if not quiet:
-        typer.echo(printable(f"to run them:   inspect eval {' '.join(map(str, files))} --model hf/MODEL"))
+        tell(f"to run them:   inspect eval {' '.join(map(str, files))} --model hf/MODEL")
         typer.echo("to read back:  equipoise import --format inspect logs")
 
 
@@ -86,13 +87,13 @@ def hub(
     upload = _upload(folder, to, sentences=sentences)
     if not quiet or not yes:
         for name, _ in upload.files:
-            typer.echo(printable(f"  {name}"))
+            tell(f"  {name}")
     question = f"Upload {len(upload.files)} files ({upload.size / 1e6:.1f} MB) to {to}?"
     if not yes and not typer.confirm(printable(question)):
         raise EquipoiseError("nothing was uploaded")
     address = push_files(upload, private=not public)
     if not quiet:
-        typer.echo(printable(f"uploaded: {address}"))
+        tell(f"uploaded: {address}")
 
 
 def _upload(folder: Path, to: str, *, sentences: bool) -> Upload:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..records import EquipoiseError
-from .console import plain_table, print_out, printable, progress_bar
+from .console import plain_table, print_out, progress_bar, tell
 from .parameters import Against, Quiet, published_values
 
 NOT_VERIFIED = 1
@@ -59,10 +59,10 @@ def leaderboard(
     if quiet:
         return
     for note in site.submissions.left_out:
-        typer.echo(printable(f"left out: {note}"))
+        tell(f"left out: {note}")
     counts = {"model": len(site.models), "board": len(site.boards), "run": len(site.submissions.runs)}
     listed = ", ".join(f"{count} {noun}{'s' if count != 1 else ''}" for noun, count in counts.items())
-    typer.echo(printable(f"{listed}: open {out}/index.html"))
+    tell(f"{listed}: open {out}/index.html")
 
 
 def _verified(folders: list[Path], *, quiet: bool) -> list[Path]:
@@ -76,7 +76,7 @@ def _verified(folders: list[Path], *, quiet: bool) -> list[Path]:
             if not faults:
                 kept.append(folder)
             else:
-                typer.echo(printable(f"not verified, left out: {folder}: {faults[0].name}: {faults[0].what}"), err=True)
+                tell(f"not verified, left out: {folder}: {faults[0].name}: {faults[0].what}", err=True)
             progress("verifying runs", number + 1, len(folders))
     if not kept:
         raise EquipoiseError(f"none of the {len(folders)} runs passed the verification, so there is nothing to rank")
@@ -105,7 +105,7 @@ def verify(
         of_runs[str(folder)] = findings
         if not as_json and not quiet:
             rows = [("passed" if finding.passed else "FAILED", finding.name, finding.what) for finding in findings]
-            typer.echo(printable(f"{folder}:"))
+            tell(f"{folder}:")
             print_out(plain_table(("", "check", "result"), rows))
     if as_json:
         typer.echo(to_json(of_runs))

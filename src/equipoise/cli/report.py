@@ -12,7 +12,7 @@ import typer
 
 from ..records import EquipoiseError
 from . import calibration
-from .console import printable, progress_bar
+from .console import progress_bar, tell
 from .measurement import part_of
 from .parameters import Json, NoHtml, Quiet, was_given, with_options
 from .reports import Intersect, Runs, compared
@@ -176,7 +176,7 @@ def _card(wanted: Wanted) -> None:
         return
     write_file(wanted.out, text.encode())
     if not wanted.quiet:
-        typer.echo(printable(f"{wanted.out} is written"))
+        tell(f"{wanted.out} is written")
 
 
 def _certificate(wanted: Wanted) -> None:
@@ -191,8 +191,8 @@ def _certificate(wanted: Wanted) -> None:
     else:
         write_file(wanted.out, content)
     if not wanted.quiet:
-        typer.echo(printable(paragraph(run)))
-        typer.echo(printable(f"{wanted.out or run.path / NAME} is written"))
+        tell(paragraph(run))
+        tell(f"{wanted.out or run.path / NAME} is written")
 
 
 def _identities(wanted: Wanted) -> None:
@@ -203,7 +203,7 @@ def _identities(wanted: Wanted) -> None:
     files = dict(identity_figures(runs, formats=wanted.formats_among(FIGURES, (Format.png,))))
     for path in keep_files(files, wanted.runs[0], wanted.out, "figures", made_from=runs[0].manifest):
         if not wanted.quiet:
-            typer.echo(printable(str(path)))
+            tell(str(path))
 
 
 def _reliability(wanted: Wanted) -> None:
@@ -240,4 +240,4 @@ def _write_all(files: Iterable[tuple[str, bytes]], wanted: Wanted, what: str) ->
             progress(f"making {what}", count, count)
     keep_files(contents, first, wanted.out, what, made_from=made_from)
     if not wanted.quiet:
-        typer.echo(printable(f"{len(contents)} files in {wanted.out or first / what}/"))
+        tell(f"{len(contents)} files in {wanted.out or first / what}/")

@@ -11,7 +11,7 @@ import typer
 from ..options import PlanOptions
 from ..records import EquipoiseError
 from .config import required
-from .console import listing, print_out, printable, progress_bar
+from .console import listing, print_out, progress_bar, tell
 from .parameters import Against, Quiet, Resamples, Where, published_values
 from .results import end_gate
 
@@ -79,7 +79,7 @@ def compare(
         write_page(out, datasets_page(moved, opened, tests))
         if not quiet:
             print_out(datasets_text(moved, tests))
-            typer.echo(printable(f"To look at the comparison, open {out} in a browser."))
+            tell(f"To look at the comparison, open {out} in a browser.")
         return
     published = published_values(against)
     chosen["alone"] = bool(published)
@@ -88,7 +88,7 @@ def compare(
     if quiet:
         return
     print_out(comparison_text(made))
-    typer.echo(printable(f"To look at the comparison, open {out} in a browser."))
+    tell(f"To look at the comparison, open {out} in a browser.")
 
 
 def gate(

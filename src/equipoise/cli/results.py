@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .console import print_out, printable
+from ..records.scripts import printable
+from .console import print_out, tell
 
 if TYPE_CHECKING:
     from ..records import RunManifest
@@ -50,7 +51,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> No
     if shown:
         typer.echo()
     print_out(Text(printable(legend(run))))
-    typer.echo(printable(f"Everything is in {run.path}/"))
+    tell(f"Everything is in {run.path}/")
     if new:
         typer.echo(f"To look at it, open {page.name} there in a browser.")
 
@@ -80,7 +81,7 @@ def log_run(run: Run, trackers: Sequence[str], *, quiet: bool) -> None:
         for tracker in trackers:
             where = exports.log_run(run, tracker)
             if not quiet:
-                typer.echo(printable(f"logged to {tracker}: {where}"))
+                tell(f"logged to {tracker}: {where}")
 
 
 def keep_files(
@@ -109,7 +110,7 @@ def keep_study(shown: Sequence[Section], contents: dict[str, bytes], out: Path, 
     write_together(out, contents)
     if not quiet:
         print_out(terminal.sections(shown))
-        typer.echo(printable(f"{len(contents)} files in {out}/"))
+        tell(f"{len(contents)} files in {out}/")
 
 
 def end_gate(checks: Sequence[Check], *, quiet: bool) -> None:
@@ -119,7 +120,7 @@ def end_gate(checks: Sequence[Check], *, quiet: bool) -> None:
 
     unusable = [check for check in checks if check.outcome == NOT_USABLE]
     if unusable:
-        typer.echo(printable(f"{unusable[0].why} Nothing was checked; --insist checks it all the same."), err=True)
+        tell(f"{unusable[0].why} Nothing was checked; --insist checks it all the same.", err=True)
         raise typer.Exit(UNUSABLE_GATE)
     failed = [check for check in checks if check.outcome == FAILED]
     open_checks = [check for check in checks if check.outcome == UNDECIDED]

@@ -11,7 +11,7 @@ import typer
 
 from ..options import PlanOptions
 from . import calibration, suite
-from .console import print_out, printable, progress_bar
+from .console import print_out, progress_bar, tell
 from .help import PanelCommand, with_help_all
 from .parameters import Level, Quiet, Resamples
 from .reports import Intersect, Runs
@@ -109,7 +109,7 @@ def _wordings(runs: Sequence[Run], out: Path, *, intersect: bool, resamples: int
         return
     print_out(terminal.sections(map(section, parts)))
     where = f"{len(contents)} files in {out}/" if contents else "No part has 30 base sentences in several wordings."
-    typer.echo(printable(where))
+    tell(where)
 
 
 def _near_duplicates(run: Run, *, words: int, seed: int, quiet: bool) -> None:
@@ -125,7 +125,7 @@ def _near_duplicates(run: Run, *, words: int, seed: int, quiet: bool) -> None:
         return
     print_near_duplicates(parts)
     where = f"The pairs are in {run.path}/sensitivity.csv" if tables else "No two sets are near-duplicates."
-    typer.echo(printable(where))
+    tell(where)
 
 
 def print_near_duplicates(parts: Sequence[NearDuplicates]) -> None:
@@ -207,7 +207,7 @@ def suite_sources(
     contents = {f"{name}.csv": to_csv(frame) for name, frame in frames(result).items()}
     if not quiet:
         for note in left_out:
-            typer.echo(printable(note))
+            tell(note)
     keep_study(shown, contents, out, figures=figures, quiet=quiet)
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ..options import QuestionOptions, options_of
-from .console import plain_table, print_out, printable, progress_bar
+from .console import plain_table, print_out, progress_bar, tell
 from .errors import FAILED
 from .parameters import Quiet, with_options
+from .results import FAILED_GATE, UNDECIDED_GATE
 
 if TYPE_CHECKING:
     from ..suites.results import Results
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from ..suites.suite_file import Suite
 
 HEADER = ("cell", "state", "prompts", "time", "")
-FAILED_GATE, UNDECIDED_GATE = 1, 3
-
 
 Only = Annotated[
     list[str] | None,
@@ -92,7 +91,7 @@ def paper(
     folder = out or Path("runs") / f"paper-{name}"
     if run:
         paths = write_tables(PAPERS[name], parts_of(Run(path) for path in run), folder / "tables")
-        typer.echo(printable(f"{len(paths)} files with the paper's tables in {folder / 'tables'}/"))
+        tell(f"{len(paths)} files with the paper's tables in {folder / 'tables'}/")
         return
     # A switch that is not given is False: the paper's own setting counts then.
     settings = {key: value for key, value in choices.items() if value is not False}
@@ -101,7 +100,7 @@ def paper(
     def tables(status: Status) -> None:
         paths = write_tables(PAPERS[name], finished_parts(status), folder / "tables")
         if not quiet:
-            typer.echo(printable(f"{len(paths)} files with the paper's tables in {folder / 'tables'}/"))
+            tell(f"{len(paths)} files with the paper's tables in {folder / 'tables'}/")
 
     _carry_out(given, Choices(only=tuple(only or ()), jobs=jobs), dry_run=dry_run, quiet=quiet, then=tables)
 
@@ -177,7 +176,7 @@ def _status_lines() -> Callable[[Status], None]:
         for name, state in status.states.items():
             if known.get(name) != state.state and (name in known or state.state != "waiting"):
                 note = f": {state.note}" if state.note and state.state != "running" else ""
-                typer.echo(printable(f"{name}: {state.state}{note} ({status.line()})"), err=True)
+                tell(f"{name}: {state.state}{note} ({status.line()})", err=True)
             known[name] = state.state
 
     return show
@@ -195,7 +194,7 @@ def _finish(status: Status, results: Results | None, *, quiet: bool) -> None:
             rows = [(check.outcome, cell, check.requirement, check.found) for cell, check in results.checks]
             if rows:
                 print_out(plain_table(("", "cell", "required", "found"), rows))
-            typer.echo(printable(f"open {results.site}/index.html; all numbers are in {results.measurements}"))
+            tell(f"open {results.site}/index.html; all numbers are in {results.measurements}")
     if status.of(BROKEN, WAITING):
         left = f"{len(status.of(BROKEN))} cells failed, {len(status.of(WAITING))} are left"
         typer.echo(f"{left}; the same command tries them again", err=True)

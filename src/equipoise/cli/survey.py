@@ -13,7 +13,7 @@ import typer
 
 from ..records import EquipoiseError
 from .build import Database, Folder
-from .console import printable, progress_bar
+from .console import progress_bar, tell
 from .criteria import Coherent, Meant, NotMeant, PapersCriteria, criteria_of
 from .parameters import Quiet
 
@@ -229,7 +229,7 @@ def backup(
     answers = store.results.backup(path)
     store.close()
     if not quiet:
-        typer.echo(printable(f"{answers:,} answers are in {path}"))
+        tell(f"{answers:,} answers are in {path}")
 
 
 def restore(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..options import TuningOptions, options_of
-from .console import print_out, printable, progress_bar
+from .console import print_out, progress_bar, tell
 from .parameters import Quiet, with_options
 
 TUNING = options_of(TuningOptions)
@@ -50,7 +50,7 @@ def tune(
             tuned = run_tune(model, data=data, out=out, plan=plan, markers=markers, device=device, progress=progress)
     except TrainingError:
         if (folder / "report.json").is_file():
-            typer.echo(printable(f"{write_training_page(folder)[0]} shows the learning curves"), err=True)
+            tell(f"{write_training_page(folder)[0]} shows the learning curves", err=True)
         raise
     page, curves = write_training_page(folder)
     if quiet:
@@ -59,6 +59,6 @@ def tune(
         print_out(draw(table))
     typer.echo(f"Kept step {tuned.step}.")
     for fault in tuned.faults:
-        typer.echo(printable(f"note: at the last step {fault}"))
+        tell(f"note: at the last step {fault}")
     words = [model, "--adapter", str(out)] if plan.method == "lora" else [str(out)]
-    typer.echo(printable(f"{out}/ (learning curves: {page}; `equipoise audit {shlex.join(words)}` audits the result)"))
+    tell(f"{out}/ (learning curves: {page}; `equipoise audit {shlex.join(words)}` audits the result)")

@@ -14,7 +14,7 @@ import typer
 from ..options import EngineOptions, QuestionOptions, RunOptions, options_of
 from ..records import EquipoiseError
 from .config import required
-from .console import printable, progress_bar
+from .console import progress_bar, tell
 from .parameters import AUDIT, Quiet, was_given, with_options
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def view(
     viewer = Viewer(index, limits, _box(model, asked, choices) if model or choices.get("server") else None)
     threading.Thread(target=viewer.judge, daemon=True).start()
     shown = f"[{host}]" if ":" in host else host
-    typer.echo(printable(f"Open http://{shown}:{door.getsockname()[1]}/{token}/ in a browser. Ctrl-C ends it."))
+    tell(f"Open http://{shown}:{door.getsockname()[1]}/{token}/ in a browser. Ctrl-C ends it.")
     serve_at(door, view_app(viewer, Door(token, {"localhost", host.lower()})))
 
 
@@ -97,7 +97,7 @@ def _write(index: Index, out: Path, limits: Sequence[Requirement], *, quiet: boo
         index.look(progress)
         number = export(index, out, limits, progress=progress)
     if not quiet:
-        typer.echo(printable(f"{number:,} files are in {out}/. Open index.html there, or serve the folder."))
+        tell(f"{number:,} files are in {out}/. Open index.html there, or serve the folder.")
 
 
 def _box(model: str, task: Any, choices: Mapping[str, Any]) -> AskBox:

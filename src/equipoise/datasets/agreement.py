@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
-from importlib import resources
 from types import MappingProxyType
 
+from .. import packaged
 from ..records import DatasetError
 
 _NEXT = re.compile(r"\s+([A-Za-z]+(?:['’]t)?)")
@@ -24,7 +23,7 @@ class Unresolved(DatasetError):
 
 
 def _grammar() -> tuple[Mapping[str, str], Mapping[str, frozenset[str]]]:
-    content = tomllib.loads(resources.files(__package__).joinpath("agreement.toml").read_text(encoding="utf-8"))
+    content = packaged.toml(__package__, "agreement.toml")
     words = {name: frozenset(text.split()) for name, text in content["words"].items()}
     return MappingProxyType(content["pairs"]), MappingProxyType(words)
 

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
+from .. import packaged
 from ..records import Example
 from .agreement import Unresolved, agreeing
 from .dataset import LICENCE, Dataset, Fault, gender_groups
@@ -52,7 +52,7 @@ class Sentence:
 
 def sentences() -> list[Sentence]:
     """Return the sentences as they are in `builtin.csv`."""
-    text = resources.files(__package__).joinpath("builtin.csv").read_text(encoding="utf-8")
+    text = packaged.text(__package__, "builtin.csv")
     return [
         Sentence(
             row["id"], row["type"], row["text"], row["first"], row["second"], row["referent"], row["they"] == "yes"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
+from .. import packaged
 from ..catalog import find
 
 
@@ -56,12 +55,9 @@ def _card(name: str, fields: Mapping[str, Any]) -> Card:
     return Card(name=name, notes=tuple(fields["notes"]), files=files, **rest)
 
 
-def _read() -> Mapping[str, Card]:
-    text = resources.files(__package__).joinpath("cards.toml").read_text(encoding="utf-8")
-    return MappingProxyType({name: _card(name, fields) for name, fields in tomllib.loads(text).items()})
-
-
-CARDS: Mapping[str, Card] = _read()
+CARDS: Mapping[str, Card] = MappingProxyType(
+    {name: _card(name, fields) for name, fields in packaged.toml(__package__, "cards.toml").items()}
+)
 """Name -> card, for every dataset that has a name."""
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..files import at_home
+from ..files import at_home, sha256
 from ..records import DatasetError, Example
 from .dataset import Dataset
 from .pronouns import find_pronoun
@@ -26,7 +25,7 @@ def sentence_of(example: Example) -> str:
 
 def sentence_hash(example: Example) -> str:
     """Return a hash of the example's sentence with the pronoun blanked."""
-    return hashlib.sha256(sentence_of(example).encode()).hexdigest()[:16]
+    return sha256(sentence_of(example))[:16]
 
 
 def trained_on(folder: Path, examples: Iterable[Example]) -> list[Example]:

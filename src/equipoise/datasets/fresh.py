@@ -6,17 +6,16 @@ them, each independent of the others, so an interval is about all that the gramm
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from itertools import product
 from typing import Any
 
+from .. import packaged
+from ..files import sha256
 from ..records import DatasetError, Example
 from .agreement import Unresolved
 from .builtin import Sentence, example_of
@@ -47,9 +46,8 @@ class Construction:
         return "type1" if self.referent is None else "type2"
 
 
-@cache
 def _content() -> Mapping[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath("fresh.toml").read_text(encoding="utf-8"))
+    return packaged.toml(__package__, "fresh.toml")
 
 
 @cache
@@ -124,4 +122,4 @@ def _drawn(
 
 def _sentence(construction: Construction, text: str, people: tuple[str, str]) -> Sentence:
     referent = "" if construction.referent is None else people[construction.referent]
-    return Sentence(hashlib.sha256(text.encode()).hexdigest()[:12], construction.kind, text, *people, referent, False)
+    return Sentence(sha256(text)[:12], construction.kind, text, *people, referent, False)

@@ -7,13 +7,11 @@ the word is right in exactly half of the sentences, whatever rule of position it
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import resources
 from typing import Any
 
+from .. import packaged
 from ..records import DECIDED, DatasetError, Example
 from .dataset import LICENCE, Dataset, gender_groups
 from .pronouns import PRONOUNS
@@ -85,14 +83,8 @@ def load_gendered(part: str = "") -> Dataset:
     return replace(replace(dataset, examples=asked).limited(CONTROL), name=CONTROL_NAME)
 
 
-@cache
-def _content() -> Mapping[str, Any]:
-    text = resources.files(__package__).joinpath("gendered.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
-
-
 def _sets() -> Iterator[list[Example]]:
-    content = _content()
+    content = packaged.toml(__package__, "gendered.toml")
     lists = {"name": content["names"], "title": content["titles"]}
     for kind in content["constructions"]:
         clue = kind["clue"]

@@ -6,11 +6,11 @@ import difflib
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from .. import packaged
 from ..records import DatasetError
 from .rows import read_text
 
@@ -50,7 +50,7 @@ class Attribute:
 def read_markers(path: Path | str | None = None) -> dict[str, Attribute]:
     """Return the attributes of a TOML file by name, ours without one; an error names the file and the line."""
     if path is None:
-        text = resources.files(__package__).joinpath("markers.toml").read_text(encoding="utf-8")
+        text = packaged.text(__package__, "markers.toml")
         return _Reader("markers.toml", text).attributes()
     return _Reader(Path(path).name, read_text(Path(path))).attributes()
 

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from .. import packaged
 from ..records import Floats, Strings
 
 Side = Literal["male", "female"]
@@ -40,7 +40,7 @@ class Mention(NamedTuple):
 
 
 def _read() -> Mapping[str, Occupation]:
-    text = resources.files(__package__).joinpath("occupations.csv").read_text(encoding="utf-8")
+    text = packaged.text(__package__, "occupations.csv")
     table = {}
     for row in csv.DictReader(text.splitlines()):
         side: Side = "female" if row["side"] == "female" else "male"
@@ -98,7 +98,7 @@ class Finder:
 
 
 def _words(file: str) -> list[str]:
-    return resources.files(__package__).joinpath(file).read_text(encoding="utf-8").split()
+    return packaged.text(__package__, file).split()
 
 
 _FIND = Finder(OCCUPATIONS)

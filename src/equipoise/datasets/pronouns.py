@@ -11,11 +11,11 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from .. import packaged
 from ..records import DatasetError
 from ..records.scripts import find_word, is_word, lowered
 from .rows import read_text
@@ -71,7 +71,7 @@ def _from_fields(file: str, subject: str, fields: Any) -> PronounSet:
 
 
 def _ours() -> Mapping[str, PronounSet]:
-    text = resources.files(__package__).joinpath("pronouns.toml").read_text(encoding="utf-8")
+    text = packaged.text(__package__, "pronouns.toml")
     return MappingProxyType(read_pronouns("pronouns.toml", text))
 
 

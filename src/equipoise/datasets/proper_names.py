@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
-from importlib import resources
+
+from .. import packaged
 
 _WORD = re.compile(r"[^\W\d_](?:[\w-]|['’](?!s\b))*")
-_LISTS = tomllib.loads((resources.files(__package__) / "proper_names.toml").read_text(encoding="utf-8"))
+_LISTS = packaged.toml(__package__, "proper_names.toml")
 _TITLES, _DETERMINERS, _BEFORE_PLACES = (set(_LISTS[key].split()) for key in ("titles", "determiners", "before_places"))
 _OTHER_CAPITALS = {*_DETERMINERS, *_BEFORE_PLACES, *_LISTS["openers"].split(), *_LISTS["calendar"].split()}
 

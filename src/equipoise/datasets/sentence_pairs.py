@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from .. import packaged
 from ..records import DatasetError, Example, SentencePair
 from . import occupations
 from .columns import as_label, as_text, is_missing
@@ -232,8 +231,7 @@ def _shared_prefixes(file: str, pairs: Sequence[_Pair]) -> Iterator[Fault]:
 
 def _known_faults(path: Path, pairs: Sequence[_Pair]) -> Iterator[Fault]:
     """Yield what is known to be wrong in this very file and no rule could find (`known_faults.toml`)."""
-    text = resources.files(__package__).joinpath("known_faults.toml").read_text(encoding="utf-8")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    for fault in tomllib.loads(text).get(digest, {}).get("faults", []):
+    for fault in packaged.toml(__package__, "known_faults.toml").get(digest, {}).get("faults", []):
         for number in fault["rows"]:
             yield Fault(pairs[number - 1].where, fault["kind"], fault["what"], fault["handling"])

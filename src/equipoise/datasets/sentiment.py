@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import csv
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
+from .. import packaged
 from ..records import Example
 from .dataset import LICENCE, Dataset, Fault
 from .pronouns import pronouns_in
@@ -46,17 +45,18 @@ class MoodSentence:
 
 def mood_sentences() -> list[MoodSentence]:
     """Return the sentences as they are in `sentiment.csv`."""
-    return [MoodSentence(row["id"], row["mood"], row["text"]) for row in csv.DictReader(_read("csv").splitlines())]
+    rows = csv.DictReader(packaged.text(__package__, "sentiment.csv").splitlines())
+    return [MoodSentence(row["id"], row["mood"], row["text"]) for row in rows]
 
 
 @cache
 def people() -> Mapping[str, Mapping[str, Sequence[str]]]:
     """Return attribute -> group -> phrases; phrases of the same number differ in the group only."""
-    content = tomllib.loads(_read("toml"))
-    nouns = content.pop("nouns")
+    content = packaged.toml(__package__, "sentiment.toml")
     return {
-        attribute: {group: list(_phrases(words, nouns)) for group, words in groups.items()}
+        attribute: {group: list(_phrases(words, content["nouns"])) for group, words in groups.items()}
         for attribute, groups in content.items()
+        if attribute != "nouns"
     }
 
 
@@ -137,7 +137,3 @@ def _phrases(words: Mapping[str, Any], nouns: Sequence[str]) -> Iterator[str]:
     adjectives = words.get("adjectives", ())
     if adjectives:
         yield from (f"the {adjectives[number % len(adjectives)]} {noun}" for number, noun in enumerate(nouns))
-
-
-def _read(ending: str) -> str:
-    return resources.files(__package__).joinpath(f"sentiment.{ending}").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ HASHED = ("examples.parquet", "outcomes.parquet", "measurements.csv", "scores.js
 def certificate(run: Run) -> bytes:
     """Return the certificate of a run as JSON; RunError where it is not usable, or something is not settled."""
     content = _content(run)
-    sealed = {**content, "sha256": sha256(json.dumps(content, sort_keys=True).encode())}
+    sealed = {**content, "sha256": sha256(json.dumps(content, sort_keys=True))}
     return (json.dumps(sealed, indent=2, ensure_ascii=False) + "\n").encode()
 
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from ..catalog import find
 from ..metrics import calibration
-from ..metrics.posthoc import METHODS, CalibrationMap, one_thread
+from ..metrics.posthoc import METHODS, CalibrationMap
 from ..metrics.sides import predicted_group, side_columns, with_predictions
 from ..progress import Progress
 from ..records import Booleans, EquipoiseError, Floats, Integers, Outcomes, RunError, Strings, UndefinedMetric
@@ -108,7 +109,7 @@ def recalibrate(
             continue
         judged, key = labelled
         for number in range(plan.splits):
-            with one_thread():
+            with threadpool_limits(1):  # of so few numbers, more threads would only wait for each other
                 split_maps = list(_one_split(judged, plan, plan.seed + number))
             maps += [{"dataset": dataset, "task": task, **fitted} for fitted in split_maps]
             if progress:

@@ -37,10 +37,6 @@ class Look:
     width: float
     widest: str
 
-    def row(self) -> dict[str, object]:
-        """Return the look as a row of `looks.csv`."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Sampled:
@@ -201,7 +197,7 @@ def with_samples(manifest: RunManifest, sampled: Iterable[tuple[RunKey, Sampled 
 
 def look_tables(sampled: Iterable[tuple[RunKey, Sampled | Settled]]) -> dict[str, pd.DataFrame]:
     """Return the table of all looks by the name of its file; none where nobody looked."""
-    looks = [{**asdict(key), **look.row()} for key, drawn in sampled for look in drawn.looks]
+    looks = [{**asdict(key), **asdict(look)} for key, drawn in sampled for look in drawn.looks]
     return {"looks.csv": pd.DataFrame(looks)} if looks else {}
 
 

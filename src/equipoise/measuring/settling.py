@@ -98,10 +98,6 @@ class SettlingLook:
     prompts: int
     open: str
 
-    def row(self) -> dict[str, object]:
-        """Return the look as a row of `looks.csv`."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Settled:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from ..records import Floats, UndefinedMetric
 from .calibration import BINS, bin_numbers, binned
@@ -94,11 +93,6 @@ METHODS: Mapping[str, Callable[[Floats, Floats], CalibrationMap]] = {
     "histogram": fit_histogram,
 }
 """Name -> fit(y, p)."""
-
-
-def one_thread() -> Any:
-    """Return a context in which fits use one thread: with so few numbers more threads only wait for each other."""
-    return threadpool_limits(1)
 
 
 def _both_labels(y: Floats) -> None:

@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, Self, TypeVar, get_args, get_origin, get_type_hints
 
-from ..records import EquipoiseError
+from ..records import EquipoiseError, listed
 
 Taken = TypeVar("Taken", bound="Options")
 
@@ -133,8 +133,7 @@ class Option:
         if self.choices:
             for word in value if self.several else [value]:
                 if word not in self.choices:
-                    known = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
-                    raise OptionError(f"{self.name} must be {known}, not {word!r}", self.name)
+                    raise OptionError(f"{self.name} must be {listed(self.choices, 'or')}, not {word!r}", self.name)
         if not self._inside(value):
             raise OptionError(f"{self.name} must {self._bounds}, not {written(value)}", self.name)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from .. import packaged
 from ..catalog import find
 from ..files import sha256, write_file
 from ..options import RunOptions
@@ -115,14 +114,14 @@ def write_suite(name: str, models: Sequence[str], out: Path, **settings: Any) ->
         return replace(kept, models=chosen, settings={**kept.settings, **settings})
     head = f"models = {json.dumps(list(models) or [RunOptions.model])}\nout = {json.dumps(str(out))}\n"
     text = f"{head}{_text(paper, settings)}"
-    write_file(path, f"{WRITTEN}{sha256(text.encode())[:16]}\n{text}".encode())
+    write_file(path, f"{WRITTEN}{sha256(text)[:16]}\n{text}".encode())
     return read_suite(path)
 
 
 def _text(paper: Paper, settings: Mapping[str, Any]) -> str:
     """Return what the paper ran as a suite file, with these settings before its own."""
-    text = resources.files(__package__).joinpath(f"{paper.name}.toml").read_text(encoding="utf-8")
-    papers_own = tomllib.loads(text)["settings"]
+    text = packaged.text(__package__, f"{paper.name}.toml")
+    papers_own = packaged.toml(__package__, f"{paper.name}.toml")["settings"]
     given = "".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
     lines = text.splitlines(keepends=True)
     kept = [
@@ -136,4 +135,4 @@ def _text(paper: Paper, settings: Mapping[str, Any]) -> str:
 def _is_ours(path: Path) -> bool:
     """Return whether a suite file is as it was written here."""
     first, _, rest = path.read_text(encoding="utf-8").partition("\n")
-    return first.startswith("# Written by ") and first.endswith(f" sha256 {sha256(rest.encode())[:16]}")
+    return first.startswith("# Written by ") and first.endswith(f" sha256 {sha256(rest)[:16]}")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
+from .. import packaged
 from ..records import group_label
 from ..topics.published import PublishedValue
 
@@ -64,7 +63,7 @@ class Erratum:
 @cache
 def published() -> Sequence[Published]:
     """Return every printed number, in the order of the papers."""
-    lines = _text("published.csv").splitlines()
+    lines = packaged.text(__package__, "published.csv").splitlines()
     return [Published(*row) for row in list(csv.reader(lines))[1:]]
 
 
@@ -79,13 +78,7 @@ def published_values(paper: str) -> list[PublishedValue]:
     return values
 
 
-def _errata() -> Mapping[str, Erratum]:
-    return {name: Erratum(**fields) for name, fields in tomllib.loads(_text("errata.toml")).items()}
-
-
-def _text(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-ERRATA: Mapping[str, Erratum] = _errata()
+ERRATA: Mapping[str, Erratum] = {
+    name: Erratum(**fields) for name, fields in packaged.toml(__package__, "errata.toml").items()
+}
 """Name -> erratum."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .errors import DatasetError, EquipoiseError, ModelError, OtherRunError, RunError, TaskNotPossible, UndefinedMetric
 from .examples import DECIDED, Example, SentencePair, marked_names, marked_slot
-from .grouping import grouped
+from .grouping import grouped, listed
 from .limits import Limits, ScoreLimits
 from .measurements import Better, Estimate, FirstResults, Measurement, RunKey, RunManifest, group_label, parse_group
 from .outcomes import ABSENT, Booleans, Floats, Integers, Outcomes, Strings
@@ -50,6 +50,7 @@ __all__ = [
     "UndefinedMetric",
     "group_label",
     "grouped",
+    "listed",
     "marked_names",
     "marked_slot",
     "parse_group",

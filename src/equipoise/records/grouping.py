@@ -1,8 +1,8 @@
-"""Things together that have something in common."""
+"""Several things: together where they have something in common, and listed in a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -15,3 +15,8 @@ def grouped(several: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     for entry in several:
         groups.setdefault(key(entry), []).append(entry)
     return groups
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """Return names as a sentence lists them: "a, b and c"."""
+    return f"{', '.join(names[:-1])} {last} {names[-1]}" if len(names) > 1 else names[0]

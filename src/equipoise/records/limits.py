@@ -72,6 +72,16 @@ class Limits:
     """Field -> column of `outcomes.parquet`."""
 
     @property
+    def samples(self) -> int:
+        """How many sampled answers the item has that has fewest; 0 where none were sampled."""
+        return 0 if self.counts is None else int(np.maximum(self.counts, 0).sum(axis=1).min())
+
+    @property
+    def within(self) -> int:
+        """The number of items with a candidate whose probability is known within limits only."""
+        return 0 if self.low is None or self.high is None else int((self.high > self.low).any(axis=1).sum())
+
+    @property
     def tables(self) -> dict[str, NDArray[Any]]:
         """The tables that are there, by field."""
         tables = {name: getattr(self, name) for name in self.COLUMNS}

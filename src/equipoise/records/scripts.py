@@ -25,9 +25,16 @@ JOINERS = "\u200c\u200d"
 """Characters without width inside of words, as in Persian."""
 
 
+HARMLESS = "\u200c\u200d\u200e\u200f"
+"""Characters without width that scripts need: joiners, and marks of direction that end with their word."""
+
+
 def printable(text: str) -> str:
     """Return the text on one line, with a mark in place of what could move a cursor, or no file of text can hold."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    return "".join(
+        character if character.isprintable() or character in HARMLESS else "\N{REPLACEMENT CHARACTER}"
+        for character in text
+    )
 
 
 @lru_cache(maxsize=4096)

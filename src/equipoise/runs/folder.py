@@ -318,4 +318,4 @@ def default_folder(
 def folder_name(text: str, *, longest: int) -> str:
     """Return a text as the name of a folder; one that is too long ends in a hash in place of the rest."""
     name = re.sub(r"[^\w.+-]+", "-", text).strip("-.")
-    return name if len(name) <= longest else f"{name[: longest - 13]}-{sha256(name.encode())[:12]}"
+    return name if len(name) <= longest else f"{name[: longest - 13]}-{sha256(name)[:12]}"

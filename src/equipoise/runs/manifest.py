@@ -128,7 +128,7 @@ def _damaged(folder: Path, reason: str, command: object = None) -> str:
 
 
 def _seal(content: Mapping[str, Any]) -> str:
-    return sha256(json.dumps(content, sort_keys=True).encode())
+    return sha256(json.dumps(content, sort_keys=True))
 
 
 IMPORTED = "imported"

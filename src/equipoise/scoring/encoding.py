@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from ..files import sha256
 from ..records import Context, Example, Message, ModelError, Prompt, TaskNotPossible
 from ..records.prompts import NESTED, SPLIT_JOIN
 from ..records.thinking import THOUGHT, continued, has_thought
@@ -93,7 +93,7 @@ class Encoder:
         """Everything about the tokenizer that could change an answer."""
         return {
             "tokenizer": self._tokenizer_hash,
-            "chat_template": _hash(self._template),
+            "chat_template": sha256(self._template),
             "bos": self._bos,
             "leading_ids": list(self._front),
             **({"chat_time": self._time} if self._tells_time else {}),
@@ -268,12 +268,8 @@ def _tokenizer_hash(tokenizer: Any) -> str:
     """Return a hash of everything that decides how text becomes ids."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
-        return _hash(backend.to_str())
-    return _hash(repr(sorted(tokenizer.get_vocab().items())) + type(tokenizer).__name__)
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+        return sha256(backend.to_str())
+    return sha256(repr(sorted(tokenizer.get_vocab().items())) + type(tokenizer).__name__)
 
 
 def neopronouns(examples: Iterable[Example]) -> list[str]:

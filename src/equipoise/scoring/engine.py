@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..files import at_home
+from ..files import at_home, sha256
 from ..options import EngineOptions, RunOptions
 from ..records import Context, Example, ModelError, Prompt, Sampling, Score, TaskNotPossible
 
@@ -233,4 +232,4 @@ def described(engine: Engine) -> dict[str, Any]:
 def identity_key(engine: Engine) -> str:
     """Return the engine's identity as one string: the first part of every score's key."""
     content = json.dumps(dict(engine.identity), sort_keys=True, default=str)
-    return hashlib.sha256(content.encode()).hexdigest()
+    return sha256(content)

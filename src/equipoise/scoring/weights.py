@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..cache import cache_folder
-from ..files import write_file
+from ..files import sha256, write_file
 from ..records import ModelError
 
 SEAL = "sha256.json"
@@ -61,7 +61,7 @@ def _remembered_sha256(target: Path, *, content: bool) -> str:
     stamp = f"{target}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
     if stamp in _read_here:
         return _read_here[stamp]
-    note = cache_folder() / "hashes" / hashlib.sha256(stamp.encode()).hexdigest()
+    note = cache_folder() / "hashes" / sha256(stamp)
     remembered = None if content else _intact_note(note)
     if remembered:
         return remembered
@@ -91,4 +91,4 @@ def weights_sha256(files: Sequence[Path], *, content: bool = False) -> str:
     if not files:
         raise ModelError("the model has no weight files")
     digests = [file_sha256(file, content=content) for file in files]
-    return digests[0] if len(digests) == 1 else hashlib.sha256(json.dumps(digests).encode()).hexdigest()
+    return digests[0] if len(digests) == 1 else sha256(json.dumps(digests))

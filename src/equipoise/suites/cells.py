@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..datasets import Dataset, open_dataset
+from ..files import sha256
 from ..measuring.cells import check_groups
 from ..options import EngineOptions
 from ..progress import Progress
@@ -166,7 +166,7 @@ def _folder_name(cell: Cell, settings: Settings, dataset: Dataset) -> str:
     """Return a name that is the same for the same cell, and another one where anything that matters differs."""
     chosen = {name: value for name, value in asdict(settings).items() if not SETTINGS[name].speed}
     content = json.dumps([cell.model.spec, dataset.sha256, cell.task, chosen], sort_keys=True, default=str)
-    digest = hashlib.sha256(content.encode()).hexdigest()[:10]
+    digest = sha256(content)[:10]
     plain = re.sub(r"[^\w.+-]+", "-", cell.name.replace(" / ", "--")).strip("-.")[:100]
     return f"{plain}-{digest}"
 

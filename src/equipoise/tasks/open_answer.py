@@ -27,6 +27,7 @@ from ..records import (
     Prompt,
     Sampling,
     Score,
+    listed,
 )
 from ..records.prompts import SECOND_PROBABILITY, SECOND_READER, SECOND_READING
 from ..records.thinking import split_thought, think_block
@@ -100,7 +101,7 @@ class OpenAnswer:
     def _second_prompt(self, example: Example, context: Context, answer: str, begun: str) -> Prompt:
         """Return the prompt that asks the model whom its own answer names."""
         names = [candidate.removeprefix("The ").removeprefix("the ") for candidate in example.candidates]
-        question = ASK_READER.format(names=", ".join(names[:-1]) + f" or {names[-1]}")
+        question = ASK_READER.format(names=listed(names, "or"))
         reply = (Message("assistant", answer or "(no answer)"), Message("user", question))
         turns = (*_turns(context), *reply, Message("assistant", begun))
         return Prompt(example.id, self.name, SECOND_READER, turns, tuple(f" {name}" for name in names))

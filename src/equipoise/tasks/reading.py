@@ -9,12 +9,11 @@ are in `open_answers.toml`.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 
+from .. import packaged
 from ..records import MEANINGS
 
 BOTH, NEITHER, REFUSED, UNCLEAR = MEANINGS
@@ -22,9 +21,7 @@ BOTH, NEITHER, REFUSED, UNCLEAR = MEANINGS
 Meaning = int | str
 """A candidate by its number, or one of MEANINGS."""
 
-_WORDS: Mapping[str, Sequence[str]] = tomllib.loads(
-    resources.files(__package__).joinpath("open_answers.toml").read_text(encoding="utf-8")
-)
+_WORDS: Mapping[str, Sequence[str]] = packaged.toml(__package__, "open_answers.toml")
 
 
 def _any(name: str) -> str:

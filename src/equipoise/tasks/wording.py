@@ -10,10 +10,10 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from .. import packaged
 from ..records import DatasetError, EquipoiseError, Example
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
@@ -196,7 +196,7 @@ _NEEDED, _OPTIONAL = ("name", "beginning", "choice"), ("instruction", "free", "a
 def read_wordings(file: str | Path) -> tuple[Wording, ...]:
     """Return the wordings of a file, at least two, each with a name of its own."""
     if str(file) == BUILT_IN:
-        text = resources.files(__package__).joinpath("wordings.toml").read_text(encoding="utf-8")
+        text = packaged.text(__package__, "wordings.toml")
     else:
         try:
             text = Path(file).read_text(encoding="utf-8")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
-from importlib import resources
-from typing import Any
 
+from .. import packaged
 from ..datasets.cards import CARDS, Card
 from ..metrics import METRICS
 from ..metrics.naming import metric_of
@@ -124,16 +122,13 @@ def _listed(value: object) -> Content:
 def glossary(run: Run) -> Section:
     """Return what the words of the page mean: those of every page, and the metrics that this run has."""
     word = words_of(run.parts).group_word
-    general = Table.of_facts("", ((name, text.format(word=word)) for name, text in _toml("glossary").items()))
+    glossary = packaged.toml(__package__, "glossary.toml")
+    general = Table.of_facts("", ((name, text.format(word=word)) for name, text in glossary.items()))
     names = dict.fromkeys(metric.name for name in run.measurements["metric"].unique() if (metric := metric_of(name)))
     known = sorted((METRICS[name].label, name, METRICS[name].summary) for name in names if name in METRICS)
     every = Table.of_facts("", ((f"{label} ({name})", summary) for label, name, summary in known))
     folded = Section("Every metric of this page", [every], folded=True)
     return Section("What the words mean", [general, folded], "glossary", "Words")
-
-
-def _toml(name: str) -> dict[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def citations(run: Run) -> Section | None:
@@ -149,7 +144,7 @@ def papers(run: Run) -> Iterator[str]:
     estimators = list(run.manifest.settings.get("estimators", ()))
     entries = [
         paper["bibtex"].strip()
-        for paper in _toml("citations").values()
+        for paper in packaged.toml(__package__, "citations.toml").values()
         if any(name.startswith(tuple(paper.get("metrics", ()))) for name in names)
         or set(estimators) & set(paper.get("estimators", ()))
     ]

@@ -199,9 +199,8 @@ def diagram(table: pd.DataFrame, *, side: str, about: dict[str, str], title: str
 
 def _bins(rows: pd.DataFrame) -> Iterator[tuple[float, Estimate, tuple[float, float]]]:
     """Yield each bin: the mean probability, the share that people call by the side, and the ends of the bin."""
-    for row in rows.itertuples():
-        share: Any = row
-        yield share.confidence, bin_estimate(share), (share.start, share.end)
+    for row in _rows(rows):
+        yield row.confidence, bin_estimate(row), (row.start, row.end)
 
 
 def bin_estimate(row: Any) -> Estimate:
@@ -213,11 +212,12 @@ def bin_table(table: pd.DataFrame, side: str, title: str = "") -> Table:
     """Return every bin of every group: what the model says, how often it happens, and of how many items."""
     columns = [Column("group", words=True), Column("P from", digits=1), Column("to", digits=1)]
     columns += [Column(f"mean P({side})"), Column("share")]
-    rows = [Row((str(row.group), row.start, row.end, row.confidence, bin_estimate(row))) for row in _itertuples(table)]
+    rows = [Row((str(row.group), row.start, row.end, row.confidence, bin_estimate(row))) for row in _rows(table)]
     return Table(title, columns, rows)
 
 
-def _itertuples(table: pd.DataFrame) -> Iterator[Any]:
+def _rows(table: pd.DataFrame) -> Iterator[Any]:
+    """Yield the rows of a table, of which types are not known."""
     yield from table.itertuples()
 
 
@@ -257,8 +257,7 @@ def occupation_table(outcomes: Outcomes, examples: pd.DataFrame) -> pd.DataFrame
 def workforce(table: pd.DataFrame, *, about: dict[str, str], title: str = "P(male) and the workforce") -> Chart:
     """Return mean P(male) of each occupation over the share of men who work in it."""
     rows = [
-        (row.occupation, row.men, Estimate(row.p, row.low, row.high, 0.95, row.n, "normal"))
-        for row in _itertuples(table)
+        (row.occupation, row.men, Estimate(row.p, row.low, row.high, 0.95, row.n, "normal")) for row in _rows(table)
     ]
     marks: list[Rule | Dot | Note] = [Rule(along="diagonal")]
     marks += [Dot(men, p, "neither", name, small=True) for name, men, p in rows]
@@ -287,7 +286,7 @@ def before_and_after(table: pd.DataFrame) -> Iterator[Table]:
         columns += [Column(title) for group in groups for title in (str(group), "by chance")]
         rows = [Row(("", "before", *(cell for row in first.values() for cell in (float(row["before"]), None))))]
         for (maps, method), several in part.groupby(["maps", "method"], sort=False):
-            known = {row.group: row for row in _itertuples(several)}
+            known = {row.group: row for row in _rows(several)}
             cells = [cell for group in groups for cell in _after(known.get(group))]
             rows.append(Row((str(maps), str(method), *cells)))
         splits = int(part["splits"].max())
@@ -330,7 +329,7 @@ def _methods(table: pd.DataFrame, maps: Sequence[str]) -> Panel:
     """Return a row for each method: the mean ECE before and after its maps, and what chance alone would show."""
     names = list(dict.fromkeys(table["method"].tolist()))
     marks: list[Line | Dot] = []
-    for row in _itertuples(table):
+    for row in _rows(table):
         number = maps.index(row.maps)
         y = names.index(row.method) + 0.4 * (number - (len(maps) - 1) / 2)
         label = f"{row.method} ({row.maps})"

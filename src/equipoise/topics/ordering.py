@@ -8,7 +8,7 @@ from math import inf
 
 from ..metrics.metric import Metric
 from ..metrics.naming import spoken
-from ..records import Estimate
+from ..records import Estimate, listed
 from ..records.showing import Axis, Bracket, Column, Dot, Finding, Panel, Row, Table
 from ..stats.paired import DETECTED, is_detected
 
@@ -80,11 +80,11 @@ class Ordering:
         label = spoken(self.metric.name)
         if not behind:
             widest = self._size(best, max(others, key=lambda name: abs(self.ahead(best, name).value)))
-            text = f"{_listed(self.names)} cannot be told apart by {label}; the largest difference is {widest}"
+            text = f"{_named(self.names)} cannot be told apart by {label}; the largest difference is {widest}"
         else:
             text = f"by {label}, {best} is better than {behind[0]} by {self._size(best, behind[0])}"
-            text += f", and than {_listed(behind[1:])}" if behind[1:] else ""
-            text += f"; {_listed(alike)} cannot be told apart from {best}" if alike else ""
+            text += f", and than {_named(behind[1:])}" if behind[1:] else ""
+            text += f"; {_named(alike)} cannot be told apart from {best}" if alike else ""
         return Finding(f"{self.where}: {text}.", topic="order")
 
     def _size(self, name: str, other: str) -> str:
@@ -121,10 +121,10 @@ class Ordering:
         return Table(self.where, (*columns, Column("cannot be told apart from", words=True)), rows)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _named(names: Sequence[str]) -> str:
     if len(names) > NAMED:
         names = [*names[: NAMED - 1], f"{len(names) - NAMED + 1} others"]
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    return listed(names)
 
 
 def joined(orderings: Sequence[Ordering]) -> Table:

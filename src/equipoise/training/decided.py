@@ -7,13 +7,11 @@ open who is meant, "The nun met the brother when his phone rang" does not.
 from __future__ import annotations
 
 import random
-import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
-from importlib import resources
 from itertools import cycle
 from typing import Any
 
+from .. import packaged
 from ..datasets.gendered import MARKERS, Decided, marker_set
 from ..records import Example
 from .grammar import filled, templates
@@ -23,10 +21,8 @@ KINDS = ("noun", "name", "noun", "number", "noun", "marker", "noun", "identity")
 """What tells the two people apart, in turn; half of the sets have nouns, as most sentences have."""
 
 
-@cache
 def _content() -> Mapping[str, Any]:
-    text = resources.files(__package__).joinpath("decided.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return packaged.toml(__package__, "decided.toml")
 
 
 def decided_sets(*, seed: int = 0, count: int = DECIDED_SETS) -> list[tuple[Example, ...]]:

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import random
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from itertools import product
 from typing import Any
 
+from .. import packaged
 from ..datasets.dataset import LICENCE, Dataset, gender_groups
 from ..datasets.identity import Recipe, augment
 from ..datasets.markers import choose, read_markers
@@ -55,10 +53,8 @@ class Template:
         return str(form)
 
 
-@cache
 def _content() -> Mapping[str, Any]:
-    text = resources.files(__package__).joinpath("grammar.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return packaged.toml(__package__, "grammar.toml")
 
 
 def templates() -> list[Template]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import resources
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from .. import packaged
 from ..scoring.encoding import Encoder
 from .batches import candidate_logprobs
 from .objective import TrainingError
@@ -59,8 +59,7 @@ def divergence(logprobs: Tensor, shares: Tensor) -> Tensor:
 
 def neutral_paragraphs() -> list[str]:
     """Return the paragraphs that ship with the package: written for Equipoise, CC0, about no people."""
-    text = resources.files(__package__).joinpath("neutral.txt").read_text(encoding="utf-8")
-    return text.strip().split("\n\n")
+    return packaged.text(__package__, "neutral.txt").strip().split("\n\n")
 
 
 class NeutralText:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -12,6 +11,7 @@ from ..datasets import open_dataset
 from ..datasets.dataset import Dataset
 from ..datasets.exposure import sentence_of
 from ..datasets.occupations import OCCUPATIONS
+from ..files import sha256
 from ..records import DECIDED, DatasetError, Example, grouped, marked_slot
 from .decided import decided_sets
 from .grammar import grammar_dataset, marker_sets
@@ -197,7 +197,7 @@ def held_out_occupations(*, seed: int = 0, per_side: int = 4) -> tuple[str, ...]
 
 def _shuffled(text: str) -> str:
     """Return what a text is sorted by, so that the order is random and depends on the texts alone."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256(text)
 
 
 def outside_sets(count: int = 0) -> list[TrainingSet]:

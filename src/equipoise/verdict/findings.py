@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from ..records import Estimate, Measurement, parse_group
+from ..records import Estimate, Measurement, listed, parse_group
 from ..records.showing import Finding
 from ..runs.measurements import Measurements
 from ..stats.paired import DETECTED
@@ -295,7 +295,7 @@ def _stated(measured: Measurements, kind: str) -> Iterator[Finding]:
 def _list(rows: Sequence[Measurement]) -> str:
     metric = "signed UCerF" if rows[0].metric.startswith("ucerf_signed") else "UCerF"
     names = [f"{parse_group(row.group)['occupation']} ({metric} {row.value:.3f}, n = {row.n})" for row in rows]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+    return listed(names, "or")
 
 
 def absolute(row: Measurement) -> Estimate:

@@ -282,15 +282,13 @@ def _limits(part: Part) -> Iterator[Finding]:
     prompts, several = len(outcomes), int(undecided(outcomes).sum())
     left_open = f"In {several:,} of {prompts:,} prompts another answer may be the most probable one."
     if limits.counts is not None:
-        samples = int(np.maximum(limits.counts, 0).sum(axis=1).min())
-        known = f"Probabilities are estimated from {samples:,} sampled answers a question."
+        known = f"Probabilities are estimated from {limits.samples:,} sampled answers a question."
         text = f"{known} {left_open} Intervals hold this; more samples narrow them."
-        yield _check("sampled answers", "doubt", f"{samples:,}", text)
-    elif limits.low is not None and limits.high is not None:
-        some = int((limits.high > limits.low).any(axis=1).sum())
-        known = f"In {some:,} of {prompts:,} prompts the server does not list all spellings of the candidates"
+        yield _check("sampled answers", "doubt", f"{limits.samples:,}", text)
+    elif limits.low is not None:
+        known = f"In {limits.within:,} of {prompts:,} prompts the server does not list all spellings of the candidates"
         text = f"{known}, so probabilities are known within limits. {left_open} Intervals hold this."
-        yield _check("prompts with limits", "doubt", f"{some:,}", text)
+        yield _check("prompts with limits", "doubt", f"{limits.within:,}", text)
 
 
 def _faults(part: Part) -> Iterator[Finding]:

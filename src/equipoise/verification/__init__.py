@@ -20,7 +20,6 @@ from ..run import measured_tables
 from ..runs import Run
 from ..runs.folder import STORES
 from ..runs.measurements import measurements_frame
-from ..runs.packed import packed_outcomes
 from ..runs.run import Part
 from ..runs.tables import Rows, release_tables, texts_of
 from ..settings import Settings
@@ -135,9 +134,11 @@ def _answers(run: Run) -> Iterator[Finding]:
         table, rows = Part(run, key.dataset, key.task).example_rows("set_id", "cluster_id", "answerable")
         total, unknown = total + len(rows), unknown + int((rows < 0).sum())
         known = rows >= 0
-        for column in ("set_id", "cluster_id", "answerable"):
-            values = table[column].to_numpy() if column == "answerable" else texts_of(table[column])
-            differing[column] += int((values[rows[known]] != getattr(outcomes, column)[known]).sum())
+        for column in ("set_id", "cluster_id"):
+            differing[column] += int((texts_of(table[column])[rows[known]] != getattr(outcomes, column)[known]).sum())
+        # Of two sides of a sentence its text settles none, whatever it settles about its people.
+        settled_by_text = table["answerable"].to_numpy()[rows[known]] & (outcomes.sides[known] == "")
+        differing["answerable"] += int((settled_by_text != outcomes.answerable[known]).sum())
     run.let_go("examples.parquet", "outcomes.parquet")
     if unknown:
         yield Finding("answers", False, f"{unknown:,} of {total:,} are to no example of the run")
@@ -153,14 +154,13 @@ def _recomputed(run: Run, report: Progress) -> list[Finding]:
     """Return whether outcomes follow from the scores, and sets and measurements from the outcomes."""
     findings: list[Finding] = []
     reason, source = why_without_scores(run), "scores"
-    answers: list[tuple[RunKey, Callable[[], Outcomes]]] = []
+    parts: list[tuple[RunKey, Outcomes]] = []
     try:
-        answers = [] if reason else [(key, packed_outcomes(outcomes)) for key, outcomes in kept_answers(run)]
+        parts = [] if reason else list(kept_answers(run))
     except UNREADABLE as error:
         findings.append(Finding("scores", False, f"the outcomes cannot be recomputed: {error}"))
     asked_dataset.cache_clear()  # a million examples take more than all that follows
     run.let_go("outcomes.parquet")
-    parts = [(key, unpacked()) for key, unpacked in answers]
     if reason:
         findings.append(Finding("scores", True, f"there are none, so outcomes are taken as they are ({reason})"))
     if not parts:

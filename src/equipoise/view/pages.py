@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from .. import __version__
+from .. import __version__, packaged
 from ..media.page.charts import glyph
 from ..media.page.html import SORTING, code_of, script_hash, style
 from ..records import Estimate
@@ -110,7 +109,7 @@ def address(page: str, *pairs: tuple[str, str], **fields: str) -> str:
 
 
 def _web_file(name: str) -> str:
-    return resources.files(__package__).joinpath("web", name).read_text(encoding="utf-8").strip()
+    return packaged.text(__package__, "web", name).strip()
 
 
 def _dots(part: ListedPart, metric: str) -> list[tuple[str, Estimate, Markup]]:

@@ -7,7 +7,6 @@ OpenAI's protocol. Embeddings are kept in the cache.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib
 import os
 import shutil
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...cache import cache_folder
+from ...files import sha256
 from ...progress import Progress, silent
 from ...records import Floats, ModelError
 from ...scoring.server.api import Api
@@ -64,7 +64,7 @@ def _keep(path: Path, vectors: Any) -> None:
 
 
 def _cached(texts: Sequence[str], spec: str) -> Path:
-    digest = hashlib.sha256("\0".join([spec, WHEEL.sha256, *texts]).encode()).hexdigest()[:32]
+    digest = sha256("\0".join([spec, WHEEL.sha256, *texts]))[:32]
     return cache_folder() / "embeddings" / f"{digest}.npy"
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 
 import jinja2
 import numpy as np
 from markupsafe import Markup
 
+from ... import packaged
 from ...media.page.charts import svg
 from ...media.palette import tone_of
 from ...records import Floats
@@ -61,7 +61,7 @@ def picture_html(points: Points) -> str:
         "colours": [tone_of(which).light for which in range(len(points.names))],
         "maps": [np.round(places, 4).tolist() for places in points.scaled.values()],
     }
-    text = resources.files(__package__).joinpath("map.html").read_text(encoding="utf-8")
+    text = packaged.text(__package__, "map.html")
     # "<" escaped: a sentence with "</script>" must not end the script.
     inlined = Markup(json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"))
     return (

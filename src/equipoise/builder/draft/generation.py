@@ -7,7 +7,6 @@ missing.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from ...datasets.pronouns import FORMS, PronounSet
+from ...files import sha256
 from ...progress import Progress, silent
 from ...records import ModelError
 from ...scoring.server.api import Api
@@ -120,7 +120,7 @@ def _parts(plan: Plan, template: str, about: tuple[str, str, str, str], model: s
         count = min(left, plan.samples_a_request)
         prompt = fill(template, f"{marker} {target}".strip(), other, count, plan.pronouns)
         identity = json.dumps([model, prompt, part, plan.seed, plan.temperature], ensure_ascii=False)
-        key = hashlib.sha256(identity.encode()).hexdigest()[:24]
+        key = sha256(identity)[:24]
         yield Request(key, kind, target, other, part, count, int(key[:7], 16), prompt, marker)
         left, part = left - count, part + 1
 

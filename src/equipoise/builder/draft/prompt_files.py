@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 
+from ... import packaged
 from ...datasets.pronouns import PronounSet
+from ...records import listed
 from ..steps import BuildError
 from ..wordlist import HE, SHE, THEY
 
@@ -37,7 +38,7 @@ def read_prompts(path: Path | None) -> dict[str, str]:
 
 def _read(folder: Path | None, kind: str) -> str:
     if folder is None:
-        return resources.files(__package__).joinpath("prompts", f"{kind}.txt").read_text(encoding="utf-8")
+        return packaged.text(__package__, "prompts", f"{kind}.txt")
     path = folder / f"{kind}.txt"
     if not path.is_file():
         raise BuildError(f"{path} does not exist; a folder of prompts holds type1.txt and type2.txt")
@@ -78,9 +79,9 @@ def _pronoun_slots(sets: Sequence[PronounSet]) -> dict[str, str]:
     binary = set(sets) == {HE, SHE}
     return {
         "{pronoun_kind}": "of a man or of a woman" if binary else "for one person, from the list in the rules below",
-        "{pronoun_list}": _listed([*subjects, *(word for word in dependent if word not in subjects)], "or"),
+        "{pronoun_list}": listed([*subjects, *(word for word in dependent if word not in subjects)], "or"),
         "{other_pronouns}": f"{', '.join(forbidden)} or " if forbidden else "",
-        "{preferred_forms}": f"{_listed(dependent, 'and')} to {_listed(subjects, 'and')}",
+        "{preferred_forms}": f"{listed(dependent, 'and')} to {listed(subjects, 'and')}",
         "{himself}": first.reflexive,
         "{he}": first.subject,
         "{him}": first.object,
@@ -89,7 +90,3 @@ def _pronoun_slots(sets: Sequence[PronounSet]) -> dict[str, str]:
         "{her_own}": second.possessive,
         "{her}": second.object,
     }
-
-
-def _listed(words: Sequence[str], last: str) -> str:
-    return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else words[0]

@@ -6,22 +6,15 @@ The words around it decide (`her.toml`). Where they leave it open, the sentence 
 from __future__ import annotations
 
 import re
-import tomllib
-from importlib import resources
-from types import MappingProxyType
 
+from ... import packaged
 from ...datasets.agreement import Unresolved
 from ...datasets.pronouns import Found
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*|[^\w\s]")
 
 
-def _words() -> MappingProxyType[str, frozenset[str]]:
-    text = resources.files(__package__).joinpath("her.toml").read_text(encoding="utf-8")
-    return MappingProxyType({name: frozenset(words.split()) for name, words in tomllib.loads(text).items()})
-
-
-WORDS = _words()
+WORDS = {name: frozenset(words.split()) for name, words in packaged.toml(__package__, "her.toml").items()}
 """The words of each kind, from `her.toml`."""
 
 

@@ -6,12 +6,11 @@ What the words do not say is a doubt, for a person to look at. Nothing is guesse
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from itertools import pairwise
 
+from ... import packaged
 from ...datasets.agreement import Unresolved, agreeing, is_inverted
 from ...datasets.pronouns import KNOWN, Found, gender_of, pronouns_in
 from ...datasets.proper_names import names_in
@@ -23,12 +22,12 @@ THEY = KNOWN["they"]
 
 
 def _lists() -> tuple[dict[str, str], dict[str, str], frozenset[str], frozenset[str]]:
-    content = tomllib.loads(resources.files(__package__).joinpath("people.toml").read_text(encoding="utf-8"))
+    content = packaged.toml(__package__, "people.toml")
     titles = {title: gender for gender, words in content["titles"].items() for title in words.split()}
-    doubtful = frozenset(content["names"].pop("doubtful").split())
+    doubtful = frozenset(content["names"]["doubtful"].split())
     names = dict.fromkeys(doubtful, "")
-    for gender, words in content["names"].items():
-        names |= dict.fromkeys(words.split(), "" if gender == "either" else gender)
+    for gender in (MALE, FEMALE, "either"):
+        names |= dict.fromkeys(content["names"][gender].split(), "" if gender == "either" else gender)
     return titles, names, doubtful, frozenset(content["words"]["gendered"].split())
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 
+from ... import packaged
 from ...datasets.columns import as_flag
 from ...datasets.rows import read_rows
+from ...files import sha256
 from ...records import DatasetError, grouped
 from ..steps import BuildError
 from ..verdict.questions import Questionnaire, published
@@ -38,7 +38,7 @@ class KnownQuestion:
     @property
     def key(self) -> str:
         """What is stored of the question: it names the sentence and its right answer."""
-        return hashlib.sha256(f"{self.text}\0{self.answer}".encode()).hexdigest()[:16]
+        return sha256(f"{self.text}\0{self.answer}")[:16]
 
     @property
     def kind(self) -> str:
@@ -76,7 +76,7 @@ class EntranceTest:
     def identity(self) -> str:
         """What changes when the test changes."""
         keys = ",".join(sorted(question.key for question in self.pool))
-        return hashlib.sha256(f"{keys}/{self.per_type}".encode()).hexdigest()[:16]
+        return sha256(f"{keys}/{self.per_type}")[:16]
 
     def by_key(self) -> dict[str, KnownQuestion]:
         """Return the questions by their keys."""
@@ -141,7 +141,7 @@ def _check_published(questions: Questionnaire, option: str) -> None:
 
 
 def _built_in_questions(file: str = "entrance.csv") -> list[KnownQuestion]:
-    text = resources.files(__package__).joinpath(file).read_text(encoding="utf-8")
+    text = packaged.text(__package__, file)
     return [question_of(file, row, published()) for row in csv.DictReader(text.splitlines())]
 
 

@@ -9,11 +9,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib import resources
 
 import jinja2
 
-from ... import __version__
+from ... import __version__, packaged
 from ...datasets.pronouns import find_pronoun
 from ...datasets.synthbias import COLUMNS
 from ...media.page.charts import svg
@@ -236,7 +235,7 @@ def _verdict_line(cleaned: Cleaned, id: str, questions: Questionnaire) -> str:
 
 
 def _datasheet(name: str, cleaned: Cleaned, sheet: Sheet) -> str:
-    text = resources.files(__package__).joinpath("datasheet.md").read_text(encoding="utf-8")
+    text = packaged.text(__package__, "datasheet.md")
     template = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True).from_string(text)
     locales = sheet.summary.locales
     versions = Counter(version.group for sentence, _ in cleaned.kept for version in sentence.versions())

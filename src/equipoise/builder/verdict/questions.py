@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from itertools import product
 from typing import Any
 
+from ... import packaged
 from ..steps import BuildError
 from .votes import NOT_ASKED, UNSURE, Vote
 
@@ -117,5 +116,4 @@ def _condition(where: str, name: str, row: Mapping[str, Any], earlier: Sequence[
 @cache
 def published() -> Questionnaire:
     """Return the three questions of the UCerF paper."""
-    text = resources.files(__package__).joinpath("questions.toml").read_text(encoding="utf-8")
-    return questions_of("questions.toml", tomllib.loads(text)["questions"])
+    return questions_of("questions.toml", packaged.toml(__package__, "questions.toml")["questions"])

@@ -103,10 +103,9 @@ def _spread(values: Values, possible: Iterable[Values]) -> dict[Name, Leeway]:
 def _of_samples(outcomes: Outcomes, items: Items, plan: Plan, measured: Measured, values: Values) -> dict[Name, Leeway]:
     limits = outcomes.limits
     assert limits is not None and limits.counts is not None
-    samples = int(np.maximum(limits.counts, 0).sum(axis=1).min())
-    if samples < FEWEST_SAMPLES:
+    if limits.samples < FEWEST_SAMPLES:
         return dict.fromkeys(values, EVERYTHING)
-    bias = _bias(values, [measured(half) for half in thinned(outcomes, limits, seed=plan.seed)], samples)
+    bias = _bias(values, [measured(half) for half in thinned(outcomes, limits, seed=plan.seed)], limits.samples)
     metrics = metrics_by_name(plan)
     doubtful = _spread(values, map(measured, _other_answers(outcomes, limits, items, _keys(items, plan))))
     # A set is wrong where one of its items is: twice the share, as most sets are pairs.
@@ -187,13 +186,12 @@ def leeway_sentences(
     """Yield a sentence on what is not known exactly, and by how much the interval of a leading metric grew at most."""
     if limits is None:
         return
-    if limits.low is not None and limits.high is not None:
-        some = int((limits.high > limits.low).any(axis=1).sum())
-        known = f"{some:,} of {len(limits.low):,} items have a candidate whose probability is known within limits only"
+    if limits.low is not None:
+        some = f"{limits.within:,} of {len(limits.low):,} items"
+        known = f"{some} have a candidate whose probability is known within limits only"
         remedy = "a server that returns more tokens narrows them"
     elif limits.counts is not None:
-        samples = int(np.maximum(limits.counts, 0).sum(axis=1).min())
-        known = f"probabilities are estimated from {samples:,} sampled answers a question"
+        known = f"probabilities are estimated from {limits.samples:,} sampled answers a question"
         remedy = "more samples narrow them"
     else:
         return

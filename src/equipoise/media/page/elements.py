@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import resources
 
 from markupsafe import Markup, escape
 
+from ... import packaged
 from ...records.showing import Point, Tone
 from ..palette import class_of, shape_of
 
@@ -16,7 +16,7 @@ EM = 12.0
 
 def web_file(name: str) -> str:
     """Return a file of `web/`: what pages and pictures need beside their content."""
-    return resources.files(__package__).joinpath("web", name).read_text(encoding="utf-8").strip()
+    return packaged.text(__package__, "web", name).strip()
 
 
 def element(name: str, *children: str | Markup, **attributes: object) -> Markup:

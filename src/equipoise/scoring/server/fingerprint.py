@@ -6,7 +6,6 @@ within a tolerance get the same fingerprint, others a new one.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from filelock import FileLock
 
 from ...cache import cache_folder
-from ...files import write_file
+from ...files import sha256, write_file
 
 TOLERANCE = 0.02
 """Nats by which answers of one model may differ from start to start."""
@@ -25,8 +24,8 @@ SHARED = 0.8
 
 def fingerprint(model: str, answers: Mapping[str, float]) -> str:
     """Return the fingerprint of these answers: a known one where they agree with it, else a new one."""
-    fresh = hashlib.sha256(json.dumps(sorted(answers.items())).encode()).hexdigest()[:16]
-    path = cache_folder() / "servers" / (hashlib.sha256(model.encode()).hexdigest()[:16] + ".json")
+    fresh = sha256(json.dumps(sorted(answers.items())))[:16]
+    path = cache_folder() / "servers" / (sha256(model)[:16] + ".json")
     try:
         with FileLock(path.with_suffix(".lock")):  # makes the folder
             known = _read(path)

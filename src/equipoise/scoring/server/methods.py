@@ -74,12 +74,12 @@ class Method(Protocol):
         ...
 
     async def check_drawn(self, context: Context) -> None:
-        """Raise Changed where answers should be drawn and are not; a method that draws nothing does nothing."""
-        ...
+        """Raise Changed where answers should be drawn and are not."""
+        return  # most methods draw nothing
 
 
 @dataclass(frozen=True)
-class GivenText:
+class GivenText(Method):
     """The server returns the log-probabilities of a given text (`echo`).
 
     `beside` is a known row that is part of every request. `has_entries` says that each value can be checked against a
@@ -111,12 +111,9 @@ class GivenText:
         (row,) = await self.api.given_tokens([ids], has_entries=self.has_entries, known=self.beside)
         return dict(list(enumerate(row))[-KNOWN_PLACES:])
 
-    async def check_drawn(self, context: Context) -> None:
-        """Nothing is drawn."""
-
 
 @dataclass(frozen=True)
-class NextToken:
+class NextToken(Method):
     """The server returns the most probable next tokens: candidates are walked token by token.
 
     `most` is how many it returns at most; `whole` says that this is the whole vocabulary. `beside` is a known prompt
@@ -171,9 +168,6 @@ class NextToken:
         """Return the next tokens of a known context."""
         return await self._first(tuple(await self.tokens.context(context)), KNOWN_PLACES)
 
-    async def check_drawn(self, context: Context) -> None:
-        """Nothing is drawn."""
-
     async def _table(self, ids: tuple[int, ...], targets: set[int]) -> Mapping[int, float]:
         table = await self._first(ids, FIRST_K)
         if targets <= set(table) or self.most <= FIRST_K:
@@ -207,7 +201,7 @@ def _left(table: Mapping[Any, float]) -> float:
 
 
 @dataclass(frozen=True)
-class ChatLetter:
+class ChatLetter(Method):
     """The server returns the most probable first tokens of a chat answer: enough for multiple choice."""
 
     api: Api
@@ -247,12 +241,9 @@ class ChatLetter:
         """Return the tokens that may begin the answer to a known question."""
         return await self.api.chat_top(without_beginning(context), self.most)
 
-    async def check_drawn(self, context: Context) -> None:
-        """Nothing is drawn."""
-
 
 @dataclass(frozen=True)
-class Samples:
+class Samples(Method):
     """The server only writes: answers are sampled and counted.
 
     A candidate's probability is (count + 1/2) / (samples + (candidates + 1) / 2); answers that name no candidate are a

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...files import sha256
 from ...records import Context, Message, ModelError, Prompt
 from ...records.thinking import THINK, THOUGHT, continued, has_thought, is_open
 from ..conversation import CLOCK, MARKED, QUESTION, WITH_SYSTEM, End, answer_header, end_of, local_time
@@ -71,7 +71,7 @@ class ServerTemplate:
         """What could change an answer: the template, and the time or date that it prints."""
         if self._source:
             return {"chat_template": self.digest, "chat_time": self._time}
-        dated = {"chat_shown": _digest(self._opened)} if _DATES.search(self._opened) else {}
+        dated = {"chat_shown": sha256(self._opened)} if _DATES.search(self._opened) else {}
         return {"chat_template": self.digest, **dated}
 
     async def check_clock(self) -> None:
@@ -156,11 +156,7 @@ class ServerTemplate:
         self._header = answer_header(shown, without or "", marked or "")
         self._question, self._opened = question, shown
         # Some templates tell the date, which does not make another template.
-        self.digest = _digest("\0".join(_DATES.sub("", part) for part in (shown, later, closed)))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+        self.digest = sha256("\0".join(_DATES.sub("", part) for part in (shown, later, closed)))
 
 
 async def _check_ids(api: Api) -> None:

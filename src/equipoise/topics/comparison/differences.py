@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...comparing.comparison import TESTED, Comparison, Tested
 from ...comparing.datasets import OPPOSITE, SAME, UNSETTLED, Moved, Order, orders
 from ...metrics.naming import label_of, spoken
-from ...records import grouped, parse_group
+from ...records import grouped, listed, parse_group
 from ...records.showing import Axis, Cell, Chart, Column, Dot, Finding, Key, Panel, Row, Rule, Section, Table
 from ...runs.measurements import kind_title
 from ...runs.run import Part
@@ -77,8 +77,8 @@ def summary(comparison: Comparison) -> Section:
     word = words_of(comparison.runs[0].parts).group_word
     shown: list[Section | Finding] = [*blind(comparison), *verdict_lines(_compared_parts(comparison))]
     for (runs, data), tests in grouped(comparison.tests, _pair_and_data).items():
-        listed = [test for test in tests if asked or test.detected]
-        tables = [difference_table({"": listed}).picked((0, 1, 3))] if listed else []
+        tabled = [test for test in tests if asked or test.detected]
+        tables = [difference_table({"": tabled}).picked((0, 1, 3))] if tabled else []
         shown.append(Section(f"{runs} on {data}", [pair_finding(tests, word), *tables]))
     return Section("", [*shown, *order_findings(orders(comparison)), answer(comparison)])
 
@@ -129,8 +129,7 @@ def pair_finding(tests: Sequence[Tested], word: str, place: str = "") -> Finding
     apart = [test for test in chosen if test.detected]
     if not apart:
         names = [spoken(test.row.metric) for test in chosen]
-        listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-        sentence = f"No difference is detected in {listed}."
+        sentence = f"No difference is detected in {listed(names)}."
     else:
         lead = apart[0]
         subject = lead.better or (lead.first if lead.row.value > 0 else lead.second)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator, Mapping
-from functools import cache
-from importlib import resources
+from collections.abc import Iterator
 from itertools import product
-from typing import Any
 
+from ... import packaged
 from ...records import Measurement
 from ...records.showing import Finding
 from ...runs.measurements import Measurements
@@ -22,18 +19,13 @@ REASONED = {"next-word": "next-word-cot", "mcq": "mcq-cot"}
 """A task -> the same after a chain of thought."""
 
 
-@cache
-def _questions() -> Mapping[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath("questions.toml").read_text(encoding="utf-8"))
-
-
 def answers(measured: Measurements, kind: str, way: str) -> Iterator[Finding]:
     """Yield what a run says about privilege, double disadvantage and declining; each rests on one number.
 
     A difference is named where it is shown among all claims of the run.
     """
     unmarked = measured.get("coverage", type=kind, augmentation=NONE)
-    for name, question in _questions().items():
+    for name, question in packaged.toml(__package__, "questions.toml").items():
         row = measured.get(question["metric"], type=kind, augmentation=way, **question.get("group", {}))
         if row is not None and (question["metric"] != "coverage" or unmarked is not None):
             claim = is_shown(row) if "signs" in question else None

@@ -5,7 +5,6 @@ Of run folders those of finished runs are taken; models of one name are told apa
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import re
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...files import written
+from ...files import sha256, written
 from ...measuring.sampling import dataset_samples
 from ...metrics.naming import metric_of
 from ...progress import Progress
@@ -154,7 +153,7 @@ def _entry(submission: Submission, part: Part) -> Entry:
         submission=submission,
         dataset=part.dataset,
         task=part.task,
-        asked=hashlib.sha256(asked.encode()).hexdigest(),
+        asked=sha256(asked),
         sentences=int(facts.get("examples", 0) or 0),
         measured=part.measured,
         kinds=part.kinds,

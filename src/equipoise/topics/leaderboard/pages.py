@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
 from math import inf
 from urllib.parse import quote
 
+from ... import packaged
 from ...catalog import find
 from ...metrics.naming import metric_of
 from ...records import EquipoiseError, Estimate
@@ -212,7 +211,7 @@ def _published(several: Sequence[Board], values: Sequence[PublishedValue]) -> li
 
 def _about(site: Site, root: str) -> Section:
     """Return what ranks and columns are, where the data is, and which folders were left out."""
-    texts = tomllib.loads(resources.files(__package__).joinpath("about.toml").read_text(encoding="utf-8"))
+    texts = packaged.toml(__package__, "about.toml")
     facts: list[tuple[str, Content]] = [(n, text.format(level=f"{100 * site.level:g}%")) for n, text in texts.items()]
     data = Cell("measurements.parquet", link=f"{root}measurements.parquet")
     shown: list[Table | Section] = [Table.of_facts("", [*facts, ("All measurements of all runs", data)])]

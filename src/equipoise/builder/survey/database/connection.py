@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import threading
@@ -19,6 +18,7 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import event, exc
 
+from ....files import sha256
 from ...steps import BuildError
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class Unavailable(BuildError):
 
 def hashed(secret: str) -> str:
     """Return the SHA-256 of a secret, which is all that is stored of it."""
-    return hashlib.sha256(secret.encode()).hexdigest()
+    return sha256(secret)
 
 
 class _Job(Generic[T]):

@@ -110,9 +110,8 @@ class Raters:
         """Return a new session beside older ones: another tab, or another browser."""
         session, now = secrets.token_urlsafe(32), self._store.clock()
         if rater.state == INVITED:
-            values = {"state": TESTING, "locale": locale, "entered": now, "consented": now}
-            values["code_hash"] = code_hash(code) if code else ""
-            connection.execute(RATERS.update().where(RATERS.c.id == rater.id).values(values))
+            known_by = code_hash(code) if code else ""
+            _change(connection, rater.id, state=TESTING, locale=locale, entered=now, consented=now, code_hash=known_by)
         connection.execute(SESSIONS.insert().values(hash=hashed(session), rater=rater.id, begun=now))
         return session
 
@@ -139,8 +138,7 @@ class Raters:
             known = connection.scalar(sa.select(RATERS.c.questions).where(RATERS.c.id == rater_id).with_for_update())
             if known:
                 return tuple(json.loads(known))
-            this_rater = RATERS.c.id == rater_id
-            connection.execute(RATERS.update().where(this_rater).values(questions=json.dumps(list(questions))))
+            _change(connection, rater_id, questions=json.dumps(list(questions)))
             return tuple(questions)
 
         return self._store.write(job)
@@ -153,8 +151,7 @@ class Raters:
         question, replies = asked
 
         def job(connection: sa.Connection) -> bool:
-            this_rater = RATERS.c.id == rater_id
-            rater = connection.execute(sa.select(RATERS).where(this_rater).with_for_update()).one()
+            rater = connection.execute(sa.select(RATERS).where(RATERS.c.id == rater_id).with_for_update()).one()
             total = len(json.loads(rater.questions or "[]"))
             rows = connection.execute(
                 sa.select(TRIALS.c.number, TRIALS.c.right, TRIALS.c.replies).where(TRIALS.c.rater == rater_id)
@@ -169,7 +166,7 @@ class Raters:
             if number + 1 == total:
                 score = (sum(row.right for row in rows) + right) / total
                 state = PASSED if score >= pass_share else FAILED
-                connection.execute(RATERS.update().where(this_rater).values(state=state, score=score))
+                _change(connection, rater_id, state=state, score=score)
             return True
 
         return self._store.write(job)
@@ -195,8 +192,7 @@ class Raters:
             state = self._lock(connection, rater_id)
             if state == WITHDRAWN:
                 return 0
-            values = {"state": WITHDRAWN, "previous_state": state, "withdrawn_by": BY_ADMINISTRATOR}
-            connection.execute(RATERS.update().where(RATERS.c.id == rater_id).values(values))
+            _change(connection, rater_id, state=WITHDRAWN, previous_state=state, withdrawn_by=BY_ADMINISTRATOR)
             return self._mark(connection, rater_id, withdrawn=True)
 
         return self._store.write(job)
@@ -209,8 +205,7 @@ class Raters:
             rater = connection.execute(sa.select(RATERS).where(RATERS.c.id == rater_id)).one()
             if rater.state != WITHDRAWN or rater.withdrawn_by != BY_ADMINISTRATOR:
                 return 0
-            values = {"state": rater.previous_state or PASSED, "previous_state": "", "withdrawn_by": ""}
-            connection.execute(RATERS.update().where(RATERS.c.id == rater_id).values(values))
+            _change(connection, rater_id, state=rater.previous_state or PASSED, previous_state="", withdrawn_by="")
             return self._mark(connection, rater_id, withdrawn=False)
 
         return self._store.write(job)
@@ -224,8 +219,7 @@ class Raters:
             answered = sorted(connection.scalars(sa.select(ANSWERS.c.sentence).where(ANSWERS.c.rater == rater_id)))
             for table in (ANSWERS, CHECKS, TRIALS):
                 connection.execute(table.delete().where(table.c.rater == rater_id))
-            values = {"state": WITHDRAWN, "withdrawn_by": BY_RATER, "previous_state": "", "locale": ""}
-            connection.execute(RATERS.update().where(RATERS.c.id == rater_id).values(values))
+            _change(connection, rater_id, state=WITHDRAWN, withdrawn_by=BY_RATER, previous_state="", locale="")
             self._recount(connection, answered)
             return len(answered)
 
@@ -264,6 +258,11 @@ class Raters:
 def _locked(connection: sa.Connection, entry: str) -> Any:
     """Return the rater with this entry, locked; None if there is none."""
     return connection.execute(sa.select(RATERS).where(RATERS.c.entry_hash == entry).with_for_update()).one_or_none()
+
+
+def _change(connection: sa.Connection, rater_id: str, **values: Any) -> None:
+    """Write these columns of a rater."""
+    connection.execute(RATERS.update().where(RATERS.c.id == rater_id).values(values))
 
 
 def code_hash(code: str) -> str:

@@ -9,7 +9,6 @@ turns, and what one of them did is seen by the next. Nobody waits for a second s
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from ....files import sha256
 from ...verdict.consensus import Rule, votes_needed
 from ...verdict.votes import PASSED, Vote
 from . import tables as sql
@@ -328,4 +328,4 @@ def _given_to(connection: sa.Connection, rater_id: str, ticket: str) -> Any:
 
 def hash_order(rater_id: str, key: str) -> str:
     """Return a sort key that shuffles, differently for each rater and always the same for one."""
-    return hashlib.sha256(f"{rater_id}:{key}".encode()).hexdigest()
+    return sha256(f"{rater_id}:{key}")

@@ -3,7 +3,6 @@
 # No postponed annotations here: FastAPI reads them.
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib import resources
 
 import anyio.to_thread
 from fastapi import FastAPI, Request
@@ -11,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
+from .... import packaged
 from ....serving import App
 from ..database.connection import Unavailable
 from ..database.raters import UnknownRater
@@ -46,7 +46,7 @@ def survey_app(database: SurveyDatabase, options: SurveyOptions, payments: Payme
 
 def _add_plain(app: FastAPI, database: SurveyDatabase, options: SurveyOptions) -> None:
     """Add the style sheet and the health check."""
-    style = resources.files(__package__).joinpath("pages", "survey.css").read_text(encoding="utf-8")
+    style = packaged.text(__package__, "pages", "survey.css")
     style += hiding_rules(options.texts)
 
     @app.get("/survey.css")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import Any, NamedTuple
 
 import jinja2
@@ -13,6 +12,7 @@ from fastapi import HTTPException
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
+from .... import packaged
 from ...steps import BuildError
 from ...verdict.votes import UNSURE
 from ..database.work import Question
@@ -108,7 +108,7 @@ class Pages:
 
 
 def _template(name: str) -> str:
-    return resources.files(__package__).joinpath("pages", name).read_text(encoding="utf-8")
+    return packaged.text(__package__, "pages", name)
 
 
 def csrf_of(session: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from .... import packaged
 from ...steps import BuildError
 from ...verdict.questions import Question, published, questions_of
 from ..entrance import KnownQuestion, question_of
@@ -83,8 +83,7 @@ def read_texts(language: str = "en", path: Path | None = None) -> Texts:
     """Return the texts of a language; a file replaces any of them, such as questions, guidelines and examples."""
     if language not in LANGUAGES:
         raise BuildError(f"unknown language {language!r}; known: {', '.join(LANGUAGES)}, or a file with all texts")
-    packaged = resources.files(__package__).joinpath("languages", f"{language}.toml").read_text(encoding="utf-8")
-    content = tomllib.loads(packaged)
+    content = dict(packaged.toml(__package__, "languages", f"{language}.toml"))
     if path is None:
         return Texts(content, f"{language}.toml")
     try:
