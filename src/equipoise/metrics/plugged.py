@@ -104,8 +104,8 @@ def _explained(function: Callable[..., Any], whose: str) -> Callable[..., Any]:
         except (EquipoiseError, MemoryError):
             raise
         except Exception as error:  # anybody's code
-            said = " ".join(f"{type(error).__name__}: {error}".split()).strip(": ")
-            raise EquipoiseError(f"{whose} raised {said}{_place(error.__traceback__)}; {ADVICE}") from error
+            message = " ".join(f"{type(error).__name__}: {error}".split()).strip(": ")
+            raise EquipoiseError(f"{whose} raised {message}{_place(error.__traceback__)}; {ADVICE}") from error
 
     return explained
 
