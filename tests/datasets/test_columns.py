@@ -211,7 +211,9 @@ def test_a_choice_is_a_candidate_or_its_number(value: Any, index: int) -> None:
     assert as_stereotype(value, ("A", "b", "c"), None) == index
 
 
-@pytest.mark.parametrize("value", ["d", 0, 4, "0", "4", "²", True, 1.5, "-1", "0.0", "1.5", pytest.param("1" * 5000, id="long")])
+@pytest.mark.parametrize(
+    "value", ["d", 0, 4, "0", "4", "²", True, 1.5, "-1", "0.0", "1.5", pytest.param("1" * 5000, id="long")]
+)
 def test_a_choice_that_is_no_candidate_is_refused(value: Any) -> None:
     reason = f"gold {value!r} is not one of the candidates a, b, c"
     with pytest.raises(DatasetError, match=f"^{re.escape(reason)}$"):
