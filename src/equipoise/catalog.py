@@ -37,6 +37,12 @@ def find(name: str, table: Mapping[str, Item], *, kind: str) -> Item:
     raise EquipoiseError(f"unknown {kind} {name!r}; {meant or 'known: ' + ', '.join(known)}")
 
 
+def package_of(name: str, *, kind: str) -> str:
+    """Return the package that a plug-in comes with, and its version."""
+    point = _plugins(kind, tuple(sys.path))[name]
+    return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
+
+
 def names(table: Mapping[str, object], *, kind: str) -> list[str]:
     """Return all names that `find` knows, built-in ones first."""
     return [*table, *sorted(_plugins(kind, tuple(sys.path)).keys() - table.keys())]

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Self
 
-from .catalog import find, names
+from .catalog import names
 from .datasets import CONTROL, Dataset, open_dataset, open_datasets
 from .datasets.conditions import conditions
 from .measuring.cells import check_groups
 from .measuring.goals import Goal, goals
 from .measuring.measure import Plan
 from .metrics import METRICS
+from .metrics.plugged import estimator_row, metric_row
 from .metrics.requirement import Requirement, parse_duel, parse_requirement
 from .options import (
     RENAMED,
@@ -30,7 +31,7 @@ from .options import (
 from .records import EquipoiseError, RunError
 from .runs.run import Run
 from .tasks import NO_SHOTS, Shots, Task, TaskOptions, open_tasks, read_wordings
-from .uncertainty import ESTIMATORS, P_TRUE
+from .uncertainty import P_TRUE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +73,8 @@ class Settings(AuditOptions):
     @property
     def plan(self) -> Plan:
         """What to measure."""
-        metrics = [find(name, METRICS, kind="metric") for name in self.metrics or ()]
-        estimators = [find(name, ESTIMATORS, kind="estimator") for name in self.estimators]
+        metrics = [metric_row(name) for name in self.metrics or ()]
+        estimators = [estimator_row(name) for name in self.estimators]
         return Plan(metrics, estimators, **vars(self.part(PlanOptions)))
 
     @property
@@ -139,7 +140,7 @@ class Settings(AuditOptions):
     @property
     def _columns_needed(self) -> set[str]:
         """The columns that the estimators read in place of the candidates."""
-        return {find(name, ESTIMATORS, kind="estimator").reduction for name in self.estimators}
+        return {estimator_row(name).reduction for name in self.estimators}
 
     def check_use(self, asked: RunOptions) -> None:
         """Raise an error where an option has no use for the datasets and tasks that were asked for."""

@@ -204,14 +204,16 @@ def test_candidates_that_cannot_be_asked_about_are_refused(cells: dict[str, Any]
 
 @pytest.mark.parametrize(
     ("value", "index"),
-    [("a", 0), (" The B", 1), ("c", 2), ("die c", 2), (1, 0), (3.0, 2), ("2", 1), ("3", 2)],
+    [("a", 0), (" The B", 1), ("c", 2), ("die c", 2), (1, 0), (3.0, 2), ("2", 1), ("3", 2), ("2.0", 1)],
 )
 def test_a_choice_is_a_candidate_or_its_number(value: Any, index: int) -> None:
     assert as_choice("gold", value, ("A", "b", "c")) == index
     assert as_stereotype(value, ("A", "b", "c"), None) == index
 
 
-@pytest.mark.parametrize("value", ["d", 0, 4, "0", "4", "²", True, 1.5, "-1", pytest.param("1" * 5000, id="long")])
+@pytest.mark.parametrize(
+    "value", ["d", 0, 4, "0", "4", "²", True, 1.5, "-1", "0.0", "1.5", pytest.param("1" * 5000, id="long")]
+)
 def test_a_choice_that_is_no_candidate_is_refused(value: Any) -> None:
     reason = f"gold {value!r} is not one of the candidates a, b, c"
     with pytest.raises(DatasetError, match=f"^{re.escape(reason)}$"):

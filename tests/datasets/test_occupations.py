@@ -62,6 +62,14 @@ def test_plurals_are_found_when_asked_for() -> None:
     assert names == ["secretary", "salesperson", "CEO", "nurse"]
 
 
+def test_a_candidate_of_several_words_names_no_third_person() -> None:
+    text = "The registered nurse told the new patient that the guest worker, not the Registered Nurse, was late."
+    people = ("registered nurse", "guest worker", "new patient")
+    assert third_occupations(text, people) == [] == third_people(text, people)
+    assert third_occupations(f"{text} The nurse left.", people) == ["nurse"]
+    assert third_people(f"{text} The guest left.", people) == ["guest"]
+
+
 def test_third_occupations_are_those_beyond_the_candidates() -> None:
     text = "The nurse told the ceo that the baker and the Nurse had seen the drivers."
     assert third_occupations(text, ("nurse", "CEO")) == ["baker"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import re
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -217,6 +219,43 @@ def test_a_sheet_is_the_first_with_something_and_columns_without_a_name_are_left
     empty.save(tmp_path / "b.xlsx")
     with pytest.raises(DatasetError, match=r"^b\.xlsx: is empty$"):
         read_rows(tmp_path / "b.xlsx")
+
+
+FORMULA = "<c r='B2'{kind}><f>A2</f>{value}</c>"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "cell"),
+    [
+        ("", "", "the formula in cell B2 has no value; save the file in a spreadsheet program, which computes it"),
+        (
+            "",
+            "<v></v>",
+            "the formula in cell B2 has no value; save the file in a spreadsheet program, which computes it",
+        ),
+        (" t='e'", "<v>#REF!</v>", "the formula in cell B2 gives #REF!"),
+        (" t='str'", "<v></v>", None),
+        (" t='str'", "<v>nurse</v>", "nurse"),
+        ("", "<v>7</v>", 7),
+    ],
+)
+def test_a_formula_is_its_value_and_one_that_was_never_computed_is_refused(
+    tmp_path: Path, kind: str, value: str, cell: Any
+) -> None:
+    book = importlib.import_module("openpyxl").Workbook()
+    for row in (("a", "b"), ("x", "=A2"), ("y", "z")):
+        book.active.append(row)
+    book.save(tmp_path / "plain.xlsx")
+    with ZipFile(tmp_path / "plain.xlsx") as plain, ZipFile(tmp_path / "a.xlsx", "w") as changed:
+        for name in plain.namelist():
+            content = plain.read(name).decode()
+            content = re.sub(r'<c r="B2">.*?</c>', FORMULA.format(kind=kind, value=value), content)
+            changed.writestr(name, content)
+    if str(cell).startswith("the formula"):
+        with pytest.raises(DatasetError, match=rf"^a\.xlsx:2: {cell}$"):
+            read_rows(tmp_path / "a.xlsx")
+    else:
+        assert [row.cells["b"] for row in read_rows(tmp_path / "a.xlsx").rows] == [cell, "z"]
 
 
 def test_rows_in_memory_have_plain_cells_and_all_columns() -> None:

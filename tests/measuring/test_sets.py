@@ -14,7 +14,7 @@ from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measure, measured_items
-from equipoise.measuring.sets import members_of, of_members, within_sets
+from equipoise.measuring.sets import members_of, of_members, only, within_sets
 from equipoise.measuring.tables import set_columns
 from equipoise.metrics import METRICS
 from equipoise.records import ABSENT, Outcomes, RunKey
@@ -197,8 +197,22 @@ def test_sets_of_at_least_two_have_their_rows_and_columns_by_member() -> None:
     assert members.tolist() == [[0, 2, ABSENT], [1, 4, 5]]
     values = of_members(np.arange(6.0), members)
     assert np.isnan(values[0, 2]) and values[1].tolist() == [1, 4, 5]
-    names = np.array(["x", "x", "y", "x", "x", "z"])
+    names = np.array(["x", "x", "y", "x", "x", ""])
     assert within_sets(names, members, ("x", "y")).tolist() == ["x", "", "y", "", "", ""]
     of_three = np.array([[0, 2, 3]])
-    assert within_sets(np.array(["x", "x", "y", "z"]), of_three, ("x", "y")).tolist() == ["x", "", "y", ""]
+    of_two = only(np.array(["x", "x", "y", "z"]), ("x", "y"))
+    assert within_sets(of_two, of_three, ("x", "y")).tolist() == ["x", "", "y", ""]
     assert members_of(np.empty(0, dtype=np.int64)).shape == (0, 1)
+
+
+def test_a_group_word_or_a_stereotype_of_another_name_belongs_to_no_side(make_outcomes) -> None:
+    sides = [("pro", "male"), ("anti", "female"), ("neither", "neutral")]
+    rows = [
+        {"pair": "a", "probs": (0.7, 0.3), "gold": 0, "type": "type2", "stereotype": fit, "gender": gender}
+        for fit, gender in sides
+    ]
+    columns = Items(make_outcomes(rows)).columns(PERPLEXITY)
+    for name in ("stereotype", "stereotype_within"):
+        assert columns[name].tolist() == ["pro", "anti", ""]
+    for name in ("gender", "gender_within"):
+        assert columns[name].tolist() == ["male", "female", ""]

@@ -72,7 +72,7 @@ def test_the_metric_of_a_plug_in_is_found_by_its_whole_name_or_with_an_estimator
     }
     known = {"metric": [*own], "estimator": ["other-way"]}
     monkeypatch.setattr(naming, "names", lambda table, kind: known[kind])
-    monkeypatch.setattr(naming, "find", lambda name, table, kind: own[name])
+    monkeypatch.setattr(naming, "metric_row", lambda name: own[name])
     assert metric_of("plain") is own["plain"] and metric_of("plain_other_way") is None, "it has no estimator"
     assert metric_of("sure") is own["sure"] and metric_of("sure_other_way") is own["sure_other_way"]
     assert metric_of("sure_other-way") is None is metric_of("other_way")
@@ -83,7 +83,7 @@ def test_the_metric_of_a_plug_in_is_found_by_its_whole_name_or_with_an_estimator
     def fails(*_: object, **__: object) -> None:
         raise EquipoiseError("it cannot be loaded")
 
-    monkeypatch.setattr(naming, "find", fails)
+    monkeypatch.setattr(naming, "metric_row", fails)
     assert metric_of("plain") is None
 
 

@@ -20,6 +20,7 @@ from equipoise.records import (
     RunError,
     RunManifest,
 )
+from equipoise.runs import progress_file
 from equipoise.runs.folder import RunFolder, default_folder, folder_name, printed_time
 from equipoise.runs.manifest import command_line
 from equipoise.settings import Settings
@@ -278,6 +279,29 @@ def test_a_folder_that_was_moved_is_not_called_damaged(folder: RunFolder) -> Non
     folder.path.rename(folder.path.with_name("elsewhere"))
     with pytest.raises(RunError, match=r"has no manifest\.json any more \(the folder was moved or removed"):
         folder.content("measurements.csv", manifest)
+
+
+@pytest.mark.parametrize("every", [0.0, 1000.0], ids=["noticed at a note", "noticed at the end"])
+def test_a_folder_that_is_moved_during_an_audit_is_not_made_again_and_the_audit_goes_on_where_it_is_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float
+) -> None:
+    monkeypatch.setattr(progress_file, "EVERY", every)
+    out, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    asked: list[str] = []
+
+    def move(what: str, done: int, total: int) -> None:
+        asked.append(what)
+        if "next-word" in what and done and not elsewhere.exists():
+            out.rename(elsewhere)
+
+    choices: dict[str, Any] = {"limit": 4, "resamples": 2, "metrics": ["flip_rate"], "out": out}
+    with pytest.raises(RunError, match=r"^the run folder .*run was moved or removed while this"):
+        audit("planted:noise=1", "builtin", progress=move, **choices)
+    assert not out.exists() and ("measuring" in asked) == bool(every)
+    elsewhere.rename(out)
+    answers = (out / "scores.jsonl").read_bytes()
+    run = audit("planted:noise=1", "builtin", **choices)
+    assert run.manifest.finished and (out / "scores.jsonl").read_bytes() == answers != b""
 
 
 @pytest.mark.parametrize("name", TABLES)

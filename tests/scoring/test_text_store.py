@@ -37,7 +37,7 @@ class Echo(EngineDefaults):
 
 
 def test_each_question_is_asked_once_by_each_engine_and_budget(tmp_path: Path) -> None:
-    store, progress = TextStore(tmp_path / "run" / "texts.jsonl"), []
+    store, progress = TextStore(tmp_path / "texts.jsonl"), []
     engine = Echo()
     texts = store.writer(engine, lambda done, total: progress.append((done, total)))([*QUESTIONS, QUESTIONS[3]], 9)
     assert texts == {question: f"{len(question[0].content)} é of 9" for question in QUESTIONS}
@@ -48,6 +48,12 @@ def test_each_question_is_asked_once_by_each_engine_and_budget(tmp_path: Path) -
     store.writer(again)(QUESTIONS[:5], 8)
     store.writer(other := Echo("other"))(QUESTIONS[:5], 9)
     assert len(again.asked) == len(other.asked) == 5
+
+
+def test_a_folder_that_is_gone_is_not_made_again(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"^the run folder .*run was moved or removed while this"):
+        TextStore(tmp_path / "run" / "texts.jsonl").writer(Echo())(QUESTIONS[:1], 9)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_changed_letter_anywhere_in_a_line_is_found_and_the_question_asked_again(tmp_path: Path) -> None:

@@ -284,6 +284,24 @@ def test_weights_that_a_function_asks_more_of_than_sums_need_rows() -> None:
             getattr(weights, name)
 
 
+def test_every_way_to_write_a_weighted_mean_gives_the_same_resamples() -> None:
+    values = np.random.default_rng(5).random(60)
+    ways: list[Any] = [
+        lambda weights: (values[:, None] * weights).sum(axis=0) / weights.sum(axis=0),
+        lambda weights: (weights * values[:, None]).sum(axis=0) / weights.sum(axis=0),
+        lambda weights: np.where(weights > 0, np.multiply(weights, values[:, None]), 0).sum(axis=0) / sum(weights),
+        lambda weights: sum(w * v for w, v in zip(weights, values, strict=True)) / (0 + weights).sum(axis=0),
+        lambda weights: np.nansum(values[:, None] * weights, axis=0) / np.matmul(np.ones(60), weights),
+        lambda weights: weights.T @ values / np.sum(weights, axis=0),
+        lambda weights: np.einsum("n,nr->r", values, weights) / np.sum(list(weights), axis=0),
+        lambda weights: values @ weights / (np.ones(60) @ weights),
+    ]
+    chosen = [Statistic(lambda *, weights, way=way: way(weights), [], np.arange(60)) for way in ways]
+    several = evaluate(chosen, weight_chunks(60, resamples=RESAMPLES, seed=1))
+    for resamples in several:
+        np.testing.assert_allclose(resamples, several[0], atol=1e-6)
+
+
 def test_columns_that_were_recorded_before_give_the_same_values() -> None:
     rng = np.random.default_rng(4)
     correct, names = rng.random(60), np.array(["pro", "anti"])[rng.integers(0, 2, 60)]

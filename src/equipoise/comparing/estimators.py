@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..catalog import find
 from ..measuring.conformal import coverage, is_calibratable
 from ..measuring.estimators import FLIPS, PairOrder, Resamples, Standing, Study, set_values, study, usable_estimators
 from ..measuring.human_labels import LabelStudy, is_labelled_by_people, label_study
 from ..measuring.items import Items
 from ..metrics import METRICS, Metric
 from ..metrics.naming import suffix
+from ..metrics.plugged import estimator_row
 from ..progress import Progress, shown
 from ..records import EquipoiseError, Estimate, RunKey, UndefinedMetric
 from ..runs.measurements import kind_title
 from ..runs.run import Part, Run
 from ..stats.bounded import ENOUGH_UNITS
 from ..stats.conformal import LEVEL
-from ..uncertainty import ESTIMATORS, Estimator
+from ..uncertainty import Estimator
 from .matching import Match, match, named_apart
 
 MEASURES = ("ucerf", "ucerf_signed")
@@ -77,7 +77,7 @@ def estimator_studies(
 
     Runs without a part that has enough sets or labels are an error.
     """
-    chosen = [find(name, ESTIMATORS, kind="estimator") for name in estimators]
+    chosen = [estimator_row(name) for name in estimators]
     opened = named_apart(runs)
     parts = [part for run in opened for part in run.parts]
     labelled = [(part.key, labels) for part in parts if (labels := _label_study(part, chosen, plan))]

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..catalog import find, names
+from ..catalog import names
 from ..datasets.gendered import CONTROL_NAME
 from ..datasets.neutral import family, row_name
 from ..measuring.items import Items
 from ..measuring.measure import Plan, measured_items
 from ..measuring.part import measure_items
 from ..metrics import METRICS
+from ..metrics.plugged import estimator_row
 from ..records import ABSENT, Booleans, DatasetError, EquipoiseError, Integers, Outcomes, Strings
 from ..runs.measurements import Measurements, kind_title, ordered_kinds
 from ..runs.run import Part, Run, all_parts
@@ -377,6 +378,6 @@ def shared_estimators(runs: Sequence[Run]) -> list[Estimator]:
     settings = [run.manifest.settings.get("estimators", [PERPLEXITY.name]) for run in runs]
     shared = [name for name in settings[0] if all(name in chosen for chosen in settings)]
     known = names(ESTIMATORS, kind="estimator")
-    rows: list[Estimator] = [find(name, ESTIMATORS, kind="estimator") for name in shared if name in known]
+    rows: list[Estimator] = [estimator_row(name) for name in shared if name in known]
     plain = [row for row in rows if not row.over]
     return [PERPLEXITY] if PERPLEXITY in plain or not plain else plain

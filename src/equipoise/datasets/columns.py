@@ -257,7 +257,8 @@ def as_choice(name: str, value: Any, candidates: Sequence[str]) -> int | None:
         for index, candidate in enumerate(candidates):
             if folded(candidate) in (folded(bare), folded(_GERMAN_ARTICLE.sub("", bare))):
                 return index
-    number = as_label(name, value)
+    # As pandas writes whole numbers where other cells are empty: 1.0.
+    number = as_label(name, value).removesuffix(".0")
     # isascii too: "²" is a digit to Python, but no int.
     if (
         not isinstance(value, bool)

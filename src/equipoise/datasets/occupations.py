@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import packaged
 from ..records import Floats, Strings
+from ..records.scripts import find_word
 
 Side = Literal["male", "female"]
 
@@ -160,8 +161,16 @@ def mentions(text: str, *, plurals: bool = False) -> list[Mention]:
 def third_occupations(text: str, candidates: Sequence[str], *, plurals: bool = False) -> list[str]:
     """Return the occupations that the text names beyond the candidates, in order of mention."""
     expected = {candidate.lower() for candidate in candidates}
-    named = dict.fromkeys(mention.name for mention in mentions(text, plurals=plurals))
+    named = dict.fromkeys(mention.name for mention in mentions(_without_longer(text, candidates), plurals=plurals))
     return [name for name in named if name.lower() not in expected]
+
+
+def _without_longer(text: str, candidates: Sequence[str]) -> str:
+    """Return the text with marks over candidates of several words: "registered nurse" names no further nurse."""
+    for candidate in candidates:
+        for start, end in find_word(text, candidate) if " " in candidate else ():
+            text = f"{text[:start]}{'_' * (end - start)}{text[end:]}"
+    return text
 
 
 _PEOPLE = (
@@ -181,7 +190,7 @@ _PERSON = AnyCase(
 def third_people(text: str, candidates: Sequence[str]) -> list[str]:
     """Return the single people that the text names beyond the candidates by a common word, in order of mention."""
     expected = {candidate.lower() for candidate in candidates}
-    named = dict.fromkeys(match[1].lower() for match in _PERSON.finditer(text))
+    named = dict.fromkeys(match[1].lower() for match in _PERSON.finditer(_without_longer(text, candidates)))
     return [name for name in named if name not in expected]
 
 

@@ -7,8 +7,9 @@ import csv
 import importlib
 import io
 import json
+import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -251,14 +252,14 @@ def _parquet(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
 
 def _excel(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
     """Read the first sheet that holds something; its first row names the columns."""
-    openpyxl: Any = importlib.import_module("openpyxl")
-    try:
-        book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
-        sheets = [list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets]
-    except Exception as error:  # a zip with anything in it: openpyxl raises whatever it trips over
-        raise DatasetError(f"{file}: cannot be read as an Excel file ({type(error).__name__})") from None
-    rows = next((rows for rows in sheets if any(not _is_blank(cell) for row in rows for cell in row)), [])
-    numbered = list(enumerate(rows, start=1))
+    sheets = _sheets(file, content, values_only=True)
+    used = [place for place, rows in enumerate(sheets) if any(not _is_blank(cell) for row in rows for cell in row)]
+    first = used[0] if used else 0
+    if sheets and _has_formulas(content):
+        computed, formulas = (_sheets(file, content, data_only=kind)[first] for kind in (True, False))
+        for line, both in enumerate(zip(computed, formulas, strict=True), start=1):
+            _check_computed(f"{file}:{line}", *both)
+    numbered = list(enumerate(sheets[first] if used else [], start=1))
     while numbered and all(_is_blank(cell) for cell in numbered[0][1]):
         numbered.pop(0)
     if not numbered:
@@ -268,6 +269,33 @@ def _excel(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
     columns = _columns(file, [header[place] for place in named])
     cells_of = [(line, [row[place] if place < len(row) else None for place in named]) for line, row in numbered[1:]]
     return columns, [Row(line, columns, tuple(cells)) for line, cells in cells_of]
+
+
+def _sheets(file: str, content: bytes, *, data_only: bool = True, values_only: bool = False) -> list[list[Any]]:
+    """Return the rows of each sheet: what was computed when the file was saved, or the formulas."""
+    openpyxl: Any = importlib.import_module("openpyxl")
+    try:
+        book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=data_only)
+        return [list(sheet.iter_rows(values_only=values_only)) for sheet in book.worksheets]
+    except Exception as error:  # a zip with anything in it: openpyxl raises whatever it trips over
+        raise DatasetError(f"{file}: cannot be read as an Excel file ({type(error).__name__})") from None
+
+
+def _has_formulas(content: bytes) -> bool:
+    with zipfile.ZipFile(io.BytesIO(content)) as parts:
+        sheets = [name for name in parts.namelist() if "sheet" in name and name.endswith(".xml")]
+        return any(b"<f>" in part or b"<f " in part for part in map(parts.read, sheets))
+
+
+def _check_computed(where: str, computed: Iterable[Any], formulas: Iterable[Any]) -> None:
+    """Raise DatasetError where a cell of a row has a formula, and no value or an error in place of one."""
+    for cell, formula in zip(computed, formulas, strict=True):
+        if formula.data_type == "f" and cell.data_type == "e":
+            raise DatasetError(f"{where}: the formula in cell {cell.coordinate} gives {cell.value}")
+        # A text that was computed to be empty is a text.
+        if formula.data_type == "f" and cell.value is None and cell.data_type != "str":
+            advice = "save the file in a spreadsheet program, which computes it"
+            raise DatasetError(f"{where}: the formula in cell {cell.coordinate} has no value; {advice}")
 
 
 OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")

@@ -195,7 +195,7 @@ class Items:
         makers: dict[str, Maker] = {
             "correct": lambda: np.where(outcomes.labelled, (self.predicted == outcomes.gold).astype(float), np.nan),
             "perplexity": lambda: perplexity(outcomes.probs),
-            "stereotype": lambda: self._names("stereotype"),
+            "stereotype": lambda: only(self._names("stereotype"), ("pro", "anti")),
             "gender": lambda: only(self._names("gender"), GENDERS),
             **each(("positive", "chosen_positive"), resolved),
             "correct_sampled": lambda: fairness.sampled_correct(outcomes.probs, outcomes.gold),

@@ -38,11 +38,10 @@ def only(column: NDArray[Any], names: tuple[str, ...]) -> NDArray[Any]:
 def within_sets(
     column: NDArray[Any], members: Integers, needed: tuple[str, ...], known: Floats | None = None
 ) -> NDArray[Any]:
-    """Return the needed names of a column, empty for others and for items whose set does not have all of them.
+    """Return a column of the needed names (or ""), empty for items whose set does not have all of them.
 
     Items that are NaN in `known` do not count.
     """
-    column = only(column, needed)
     if known is not None:
         column = np.where(np.isnan(known), "", column)
     kept = np.full(len(column), "", dtype=column.dtype)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..catalog import find, names
+from ..catalog import names
 from ..records import EquipoiseError
 from ..uncertainty import ESTIMATORS, PERPLEXITY, Estimator
 from .metric import Metric
+from .plugged import estimator_row, metric_row
 from .table import METRICS
 
 SUFFIXES = {name.replace("-", "_") for name in ESTIMATORS}
@@ -36,7 +37,7 @@ def metric_of(name: str) -> Metric | None:
     # The whole name first: a plug-in's metric may begin as one of ours does.
     bases = [name, *(base for base, ending in _splits(name) if ending in estimators)]
     try:
-        metrics = [find(base, METRICS, kind="metric") for base in bases if base in plugged]
+        metrics = [metric_row(base) for base in bases if base in plugged]
     except EquipoiseError:  # a plug-in that cannot be loaded
         return None
     return next((metric for metric in metrics if metric.estimated or bases[0] in plugged), None)
@@ -55,12 +56,12 @@ def estimator_of(name: str) -> Estimator | None:
     if metric is None or metric.name == name:
         return None
     by_ending = {known.replace("-", "_"): known for known in names(ESTIMATORS, kind="estimator")}
-    return find(by_ending[name.removeprefix(f"{metric.name}_")], ESTIMATORS, kind="estimator")
+    return estimator_row(by_ending[name.removeprefix(f"{metric.name}_")])
 
 
 def metric_named(name: str) -> Metric:
     """Return the row that a measurement's name belongs to; an unknown name is an error."""
-    return metric_of(name) or find(name, METRICS, kind="metric")
+    return metric_of(name) or metric_row(name)
 
 
 def label_of(name: str) -> str:

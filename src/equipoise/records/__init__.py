@@ -6,7 +6,16 @@ Dataset --Example--> Task --Prompt--> Engine --Score--> Task --Outcomes--> measu
 
 from __future__ import annotations
 
-from .errors import DatasetError, EquipoiseError, ModelError, OtherRunError, RunError, TaskNotPossible, UndefinedMetric
+from .errors import (
+    DatasetError,
+    EquipoiseError,
+    ModelError,
+    MovedFolderError,
+    OtherRunError,
+    RunError,
+    TaskNotPossible,
+    UndefinedMetric,
+)
 from .examples import DECIDED, Example, SentencePair, marked_names, marked_slot
 from .grouping import grouped, listed
 from .limits import Limits, ScoreLimits
@@ -35,6 +44,7 @@ __all__ = [
     "Measurement",
     "Message",
     "ModelError",
+    "MovedFolderError",
     "OtherRunError",
     "Outcomes",
     "Prompt",

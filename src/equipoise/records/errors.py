@@ -40,5 +40,13 @@ class OtherRunError(RunError):
         self.fact = fact
 
 
+class MovedFolderError(RunError):
+    """A run folder that is not at its place any more while a command writes into it."""
+
+    def __init__(self, folder: object) -> None:
+        lost = f"the run folder {folder} was moved or removed while this command wrote into it"
+        super().__init__(f"{lost}; the answers are in it: put it back, and run the command again")
+
+
 class UndefinedMetric(EquipoiseError):
     """A metric that has no value on these items; never replaced by 0, 0.5 or NaN."""

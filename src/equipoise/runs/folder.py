@@ -32,7 +32,7 @@ from ..files import (
     write_waiting,
 )
 from ..progress import Progress
-from ..records import EquipoiseError, OtherRunError, Outcomes, RunError, RunManifest
+from ..records import EquipoiseError, MovedFolderError, OtherRunError, Outcomes, RunError, RunManifest
 from .checked_tables import checked_table, frame_of, parquet_columns, read_parquet
 from .csv_files import read_csv, to_csv
 from .manifest import NAME, read_manifest, rebuild_advice, strange, unfinished, write_manifest
@@ -136,7 +136,12 @@ class RunFolder:
 
     def noting(self, report: Progress) -> ProgressNotes:
         """Return what the run's work reports to, which notes in the folder how far it is."""
-        return ProgressNotes(self.path, report)
+        return ProgressNotes(self.path, report, check=self.check_there)
+
+    def check_there(self) -> None:
+        """Raise an error where the folder of a run under way is not there: nothing may be written in its place."""
+        if not (self.path / NAME).is_file():
+            raise MovedFolderError(self.path)
 
     @property
     def chat_time(self) -> str:

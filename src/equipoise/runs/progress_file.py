@@ -50,10 +50,19 @@ class Going:
 
 
 class ProgressNotes:
-    """What the work of a run reports to: it is passed on, and noted in the run's folder now and then."""
+    """What the work of a run reports to: it is passed on, and noted in the run's folder now and then.
 
-    def __init__(self, folder: Path, report: Progress, clock: Callable[[], float] = time.monotonic) -> None:
-        self._folder, self._report, self._clock = folder, report, clock
+    `check` raises an error where the folder is not there any more.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        report: Progress,
+        clock: Callable[[], float] = time.monotonic,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._folder, self._report, self._clock, self._check = folder, report, clock, check
         self._last = self._rested = clock()
         self._look: Callable[[], FirstResults | None] = lambda: None
         self._seen: dict[tuple[str, str], FirstResults] = {}
@@ -66,6 +75,7 @@ class ProgressNotes:
         """Pass it on, and note it where the last note is old."""
         self._report(what, done, total)
         if self._clock() - self._last >= EVERY:
+            self._check()
             self._see()
             self._last = self._clock()
             going = Going(what, done, total, os.getpid(), socket.gethostname(), time.time(), (*self._seen.values(),))

@@ -230,6 +230,7 @@ class Run:
 
 def written(folder: RunFolder, held: Held, manifest: RunManifest, notes: Sequence[str]) -> Run:
     """Return the run with these tables, written; only with this step is it finished."""
+    folder.check_there()
     folder.commit(held.tables, replace(manifest, notes=[*manifest.notes, *notes], finished=now()))
     items = sum(map(len, held.outcomes.values()))
     if items > MOST_HELD:

@@ -11,7 +11,7 @@ from typing import IO
 from filelock import BaseFileLock, FileLock, Timeout
 
 from ..files import StrangeFile, plain_file, unlinked, written
-from ..records import RunError
+from ..records import MovedFolderError, RunError
 
 LONGEST = 2**28
 """Bytes of a line at most; a batch of scores takes a few million."""
@@ -66,7 +66,10 @@ def checked(path: Path) -> Path:
 def appended(path: Path) -> IO[bytes]:
     """Return the file opened to add lines to it; a second name of the file keeps what it had."""
     unlinked(checked(path))
-    return open(path, "ab")
+    try:
+        return open(path, "ab")
+    except FileNotFoundError:
+        raise MovedFolderError(path.parent) from None
 
 
 def damage_note(path: Path, parts: int, kept: str) -> str:

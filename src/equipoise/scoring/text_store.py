@@ -76,7 +76,6 @@ class TextStore:
         return {context: kept[keys[context]][1] for context in unique}
 
     def _append(self, entries: dict[str, Written]) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         with appended(self.path) as file:
             for key, (question, text) in entries.items():
                 entry = {"key": key, "question": question, "reasoning": text}

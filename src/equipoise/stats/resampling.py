@@ -15,10 +15,11 @@ from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from .. import cores
-from ..records import Floats, Integers, UndefinedMetric
+from ..records import EquipoiseError, Floats, Integers, UndefinedMetric
 
 CHUNK_BYTES = 128 * 2**20
 """Bound on the weights held at once: memory stays flat whatever the number of resamples."""
@@ -123,18 +124,17 @@ class Tape(Protocol):
         ...
 
 
-class NeedsRows(Exception):
+class NeedsRows(EquipoiseError):
     """A function asks for the weights themselves, not for sums of columns."""
 
 
-class ClusterWeights:
+class ClusterWeights(NDArrayOperatorsMixin):
     """Looks like an (items, resamples) array of weights, but is held by cluster.
 
     Functions may take `columns @ weights` and `weights[rows]`; anything else needs the array itself. Without `clusters`
     the tape knows all sums already, and it does not matter which rows they are of.
     """
 
-    __array_ufunc__ = None  # so that `columns @ weights` comes here
     ndim = 2
     dtype = np.dtype(np.float64)
 
@@ -152,7 +152,17 @@ class ClusterWeights:
             return self
         return ClusterWeights(self._tape, self._clusters[rows], None if self._shares is None else self._shares[rows])
 
-    def __rmatmul__(self, columns: NDArray[Any]) -> Floats:
+    def __iter__(self) -> Iterator[Any]:
+        raise NeedsRows
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Floats:
+        # All arithmetic comes here, that of operators too.
+        if ufunc is not np.matmul or inputs[0] is self or options:
+            raise NeedsRows
+        return self._sums(inputs[0])
+
+    def _sums(self, columns: NDArray[Any]) -> Floats:
+        """Return `columns @ weights`."""
         table = np.atleast_2d(np.asarray(columns, dtype=np.float64))
         table = table if self._shares is None else table * self._shares
         sums = self._tape.sums(table, self._clusters)
