@@ -16,6 +16,7 @@ from equipoise.suites.cells import Cell
 from equipoise.suites.execution import Choices
 from equipoise.suites.status import DONE, FAILED, RUNNING, WAITING, State, Status
 from equipoise.suites.suite_file import Budget, Gates, Model, Suite
+from equipoise.verdict.gate import Check
 
 RUN, PLAN = "equipoise.suites.execution.run_suite", "equipoise.suites.execution.plan"
 AGAIN = "the same command tries them again\n"
@@ -33,8 +34,8 @@ def status(folder: Path, *states: str, **changes: Any) -> Status:
     return made
 
 
-def check(outcome: str, passed: bool = False) -> Any:
-    return SimpleNamespace(outcome=outcome, passed=passed, requirement="ucerf >= 0.9", found="0.5")
+def check(outcome: str, passed: bool = False) -> Check:
+    return Check("ucerf >= 0.9", "w", "low", 0.5, ">=", 0.9, outcome, passed=passed)
 
 
 def results(*checks: Any) -> Any:
