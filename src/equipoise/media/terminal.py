@@ -50,8 +50,14 @@ def sections(several: Iterable[Section], *, every: bool = True, charts: bool = F
 def _section(section: Section, *, every: bool, charts: bool) -> Iterator[RenderableType]:
     if section.folded and not every:
         return
-    if section.title:
-        yield Text(printable(section.title), style="bold")
+    blocks = list(_blocks(section, every=every, charts=charts))
+    if section.title and blocks:  # one of charts alone would be a title above nothing
+        yield from (Text(printable(section.title), style="bold"), *blocks, Text())
+    else:
+        yield from blocks
+
+
+def _blocks(section: Section, *, every: bool, charts: bool) -> Iterator[RenderableType]:
     findings: list[Finding] = []
     for entry in section.shown:
         if isinstance(entry, Finding):
@@ -68,8 +74,6 @@ def _section(section: Section, *, every: bool, charts: bool) -> Iterator[Rendera
             yield from (Text(), chart(entry))
     if findings:
         yield listed(findings)
-    if section.title:
-        yield Text()
 
 
 def listed(findings: Sequence[Finding]) -> RenderableType:
@@ -140,7 +144,8 @@ def _layouts(table: PlainTable) -> Iterator[list[PlainTable]]:
     yield [table]
     needed = [place for place in places if not table.columns[place].spare]
     words = [place for place in needed if table.columns[place].words]
-    numbers = [place for place in needed if not table.columns[place].words]
+    shared = [place for place in needed if table.columns[place].shared]
+    numbers = [place for place in needed if not table.columns[place].words and place not in shared]
     # A count belongs to the value before it.
     blocks: list[list[int]] = []
     for place in numbers:
@@ -150,7 +155,8 @@ def _layouts(table: PlainTable) -> Iterator[list[PlainTable]]:
             blocks.append([place])
     for size in range(len(blocks), 0, -1):
         groups = [blocks[at : at + size] for at in range(0, len(blocks), size)]
-        yield [table.picked([*words, *(place for block in group for place in block)]) for group in groups]
+        picked = [sorted([*shared, *(place for block in group for place in block)]) for group in groups]
+        yield [table.picked([*words, *places]) for places in picked]
 
 
 def _width(table: PlainTable, *, first: int | None = None) -> int:
