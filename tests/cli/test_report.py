@@ -87,12 +87,17 @@ def test_every_option_of_a_page_is_handed_on(noted_report: dict[str, Any]) -> No
     assert noted_report["part_of"] == [((Path("run"), ["a=b"], Path("o")), {"quiet": True})]
     page = {"no_html": False, "out": Path("p.html"), "sentences": False}
     assert noted_report["write_page"] == [(("part",), page)]
-    assert noted_report["show_run"] == [(("part",), {"quiet": False, "as_json": True, "every": True})]
+    assert noted_report["show_run"] == [
+        (("part",), {"quiet": False, "as_json": True, "every": True, "elsewhere": Path("p.html")})
+    ]
     assert noted_report["log_run"] == [(("part", ["wandb"]), {"quiet": True})]
     said("report", "run", "--quiet", "--no-html")
     assert noted_report["part_of"][1] == ((Path("run"), None, None), {"quiet": True})
     assert noted_report["write_page"][1] == (("part",), {"no_html": True, "out": None, "sentences": True})
-    assert noted_report["show_run"][1] == (("part",), {"quiet": True, "as_json": False, "every": False})
+    assert noted_report["show_run"][1] == (
+        ("part",),
+        {"quiet": True, "as_json": False, "every": False, "elsewhere": None},
+    )
     assert noted_report["log_run"][1] == (("part", ()), {"quiet": True})
     said("report", "run")
     assert noted_report["part_of"][2][1] == noted_report["log_run"][2][1] == {"quiet": False}

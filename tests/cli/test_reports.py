@@ -16,6 +16,7 @@ from equipoise.comparing.comparison import Choices
 from equipoise.options import PlanOptions
 from equipoise.papers.published import published_values
 from equipoise.records import EquipoiseError
+from equipoise.verdict.gate import Check
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 QUICK = ("--permutations", "40", "--resamples", "40")
@@ -69,7 +70,8 @@ def test_a_drop_in_calibration_fails_the_gate(forked: Command, cloze_runs: Path)
     assert better.returncode == 0 and "1 of 1 requirements passed" in better.stdout
     drop = value_of(cloze_runs / "far", "ece", "all") - value_of(cloze_runs / "close", "ece", "all")
     words = ("--baseline", "close", "--max-drop", "ece=0.9", "--test-at", "value")
-    assert f"value {drop:.4f}" in forked("gate", "far", *words, cwd=cloze_runs).stdout
+    printed = forked("gate", "far", *words, cwd=cloze_runs).stdout
+    assert f" {drop:.4f} [" in printed and "Only the value was tested." in printed
 
 
 @pytest.fixture
@@ -123,7 +125,8 @@ def test_datasets_of_different_sentences_are_compared_as_such(made: dict[str, An
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return the notes of a gate that passes."""
-    gives = {"gate": "checks", "junit": b"xml", "rows": [("passed", "a", "b", "c")], "warnings": ["odd"]}
+    checks = [Check("a", "w", "low", 1, ">=", 0, "passed", of="b")]
+    gives = {"gate": checks, "junit": b"xml", "warnings": ["odd"]}
     notes = {name: noted(monkeypatch, f"equipoise.verdict.gate.{name}", value) for name, value in gives.items()}
     return notes | {"end": noted(monkeypatch, "equipoise.cli.reports.end_gate")}
 
@@ -145,10 +148,11 @@ def test_every_option_of_a_gate_is_handed_on(checked: dict[str, Any], tmp_path: 
     out, err = said("gate", "run", *words, *more)
     named = {"undecided": "pass", "insist": True, "baseline": Path("old"), "max_drop": ["ucerf=0.02"], "test_at": "low"}
     assert checked["gate"] == [((Path("run"), ["ece <= 0.1", "ucerf >= 0.8"]), named)]
-    assert checked["junit"] == [(("checks", "run"), {})] and (tmp_path / "out.xml").read_bytes() == b"xml"
+    ((checks, name), _) = checked["junit"][0]
+    assert checks[0].requirement == "a" and name == "run" and (tmp_path / "out.xml").read_bytes() == b"xml"
     assert checked["warnings"] == [((Path("run"), ["ece <= 0.1"]), {})] and err == "warning: odd\n"
-    assert checked["rows"] == [(("checks",), {})] and checked["end"] == [(("checks",), {"quiet": False})]
-    assert out.splitlines()[1].split() == ["passed", "a", "b", "c"]
+    assert checked["end"] == [((checks,), {"quiet": False})]
+    assert [line.split() for line in out.splitlines()] == [["b"], ["required", "value"], ["passed", "a", "–"]]
     assert said("gate", "run", "--quiet")[0] == ""
     usual = {"undecided": "fail", "insist": False, "baseline": None, "max_drop": [], "test_at": "cautious"}
     assert checked["gate"][1] == ((Path("run"), []), usual) and checked["end"][1][1] == {"quiet": True}

@@ -63,6 +63,8 @@ def test_a_name_of_a_dataset_does_not_move_the_cursor(folder: Path, capsys: pyte
 def test_without_notes_there_is_no_gap(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = with_notes(folder)
     assert shown(capsys, run)[-2:] == [legend(run), f"Everything is in {folder}/"]
+    written = shown(capsys, run, elsewhere=Path("to-mail.html"))
+    assert written[-2:] == [f"Everything is in {folder}/", "To look at it, open to-mail.html in a browser."]
     before = shown(capsys, with_notes(folder, "one"))
     assert len(before) == len(shown(capsys, with_notes(folder))) + 2
 

@@ -11,12 +11,12 @@ from typing import Any
 import pandas as pd
 import pytest
 from kept_texts import assert_kept
-from noted import noted, said
+from noted import noted, refusal, said
 
 from equipoise.builder.compare.sensitivity import NearDuplicates
 from equipoise.cli import study
 from equipoise.measuring.estimators import Resamples
-from equipoise.records import Estimate
+from equipoise.records import EquipoiseError, Estimate
 from equipoise.records.showing import Finding, Section
 from equipoise.runs.run import Run
 
@@ -168,3 +168,6 @@ def test_a_study_of_a_suite_takes_its_usable_parts_and_names_the_others(
     assert said("study", "suite", folder, "--quiet", "--no-figures") == ("", "")
     assert asked[1][0][1] == Resamples() and kept[1][0][2] == Path("sources")
     assert kept[1][1] == {"figures": False, "quiet": True}
+    noted(monkeypatch, "equipoise.comparing.sources.sources", EquipoiseError("too few values"))
+    why = f"too few values; left out: m, {part.dataset} · {part.task}: at chance"
+    assert refusal("study", "suite", folder, "--quiet") == why

@@ -16,6 +16,7 @@ from equipoise.suites.cells import Cell
 from equipoise.suites.execution import Choices
 from equipoise.suites.status import DONE, FAILED, RUNNING, WAITING, State, Status
 from equipoise.suites.suite_file import Budget, Gates, Model, Suite
+from equipoise.verdict.gate import Check
 
 RUN, PLAN = "equipoise.suites.execution.run_suite", "equipoise.suites.execution.plan"
 AGAIN = "the same command tries them again\n"
@@ -33,8 +34,8 @@ def status(folder: Path, *states: str, **changes: Any) -> Status:
     return made
 
 
-def check(outcome: str, passed: bool = False) -> Any:
-    return SimpleNamespace(outcome=outcome, passed=passed, requirement="ucerf >= 0.9", found="0.5")
+def check(outcome: str, passed: bool = False) -> Check:
+    return Check("ucerf >= 0.9", "w", "low", 0.5, ">=", 0.9, outcome, passed=passed)
 
 
 def results(*checks: Any) -> Any:
@@ -96,7 +97,7 @@ def test_a_suite_ends_with_what_came_out(
     out, told = said("suite", "s.toml", code=code)
     assert told == err
     has_rows = made is not None and bool(made.checks)
-    assert ("required" in out) == has_rows and ("ucerf >= 0.9  0.5" in out) == has_rows
+    assert ("required" in out) == has_rows and ("ucerf >= 0.9" in out) == has_rows
     assert ("all numbers are in" in out) == (made is not None)
 
 

@@ -19,8 +19,8 @@ from sample_sections import SECTIONS
 from equipoise import audit
 from equipoise.media import terminal as medium
 from equipoise.media.terminal import _track, draw, sections
-from equipoise.records import Measurement, RunManifest, group_label
-from equipoise.records.showing import Axis, Bar, Column, Dot, Panel, Row, Table
+from equipoise.records import Estimate, Measurement, RunManifest, group_label
+from equipoise.records.showing import Axis, Bar, Chart, Column, Dot, Finding, Panel, Row, Section, Table
 from equipoise.report import run_text
 from equipoise.runs import Run, RunFolder
 from equipoise.settings import Settings
@@ -376,3 +376,27 @@ def test_a_bar_is_as_long_as_it_reaches_and_one_without_strength_is_none() -> No
     rows = medium._rows(panel).rows
     assert [(row[0], row[2]) for row in rows] == [("a", panel.x.written(0.5)), ("b", "0.500")]
     assert rows[0][1] == "█" * round(medium.TRACK / 2) and "●" in rows[1][1]
+
+
+def test_a_table_in_parts_has_n_beside_the_values_of_each_part() -> None:
+    value = Estimate(0.5, 0.4, 0.6, 0.95, 805, "m")
+    columns = [Column("marker", words=True), *(Column(f"value of {name}") for name in "abc"), Column("p")]
+    table = Table("", columns, [Row((name, value, value, value, 0.5)) for name in ("old", "young")])
+    out = io.StringIO()
+    Console(file=out, width=60).print(draw(table))
+    heads = [line.split() for line in out.getvalue().splitlines() if line.startswith("marker")]
+    assert len(heads) > 1 and all("n" in head for head in heads)
+    lines = [line for line in out.getvalue().splitlines() if line.startswith(("old", "young"))]
+    assert all(re.search(r" 805\b", line) for line in lines)
+    assert out.getvalue().count("0.500 [0.400, 0.600]") == 6
+
+
+def test_a_section_of_charts_alone_has_no_title_where_none_is_drawn() -> None:
+    chart = Chart("a chart", [Panel([Dot(0.5, 0.0)], Axis(), Axis.of_names(["one"]))])
+    whole = Section("above", [Section("only charts", [chart]), Section("words", [Finding("It is said.")])])
+    out = io.StringIO()
+    Console(file=out, width=60).print(sections([whole]))
+    assert [line for line in out.getvalue().splitlines() if line] == ["above", "words", "- It is said."]
+    out = io.StringIO()
+    Console(file=out, width=60).print(sections([whole], charts=True))
+    assert "only charts" in out.getvalue()

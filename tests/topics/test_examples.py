@@ -65,6 +65,18 @@ def test_of_sentence_pairs_without_labels_it_is_the_surest_of_all(tmp_path: Path
     assert shown.text == "Surest of all" and shown.example == case_link(surest["set_id"], str(part), "")
 
 
+def test_where_an_answer_is_right_the_least_alike_set_is_that_of_the_lowest_u(tmp_path: Path) -> None:
+    # In these sets the answer should change: the signed U, which sees the answers, says the opposite there.
+    run = audit("planted:noise=3", "gendered", limit=60, resamples=20, by=[], out=tmp_path)
+    (part,) = run.parts
+    sets, pairs = set_table(part), part.pairs.set_index("set_id")
+    assert sets["u"].tolist() == pytest.approx(pairs["u"][sets["set_id"]].tolist())
+    assert (pairs["u_signed"] - pairs["u"]).abs().max() > 0.1
+    (shown,) = examples(part)
+    assert part_summary(part).verdict.lead is None and shown.text == "The set that is treated least alike"
+    assert shown.example == case_link(sets.loc[sets["u"].idxmin(), "set_id"], str(part), "")
+
+
 @pytest.mark.parametrize("bias", [1.5, -1.5])
 def test_a_bias_against_the_stereotype_has_an_example_against_it(bias: float, tmp_path: Path) -> None:
     run = audit(f"planted:strength=1,bias={bias},noise=0.5", limit=80, resamples=50, by=[], out=tmp_path)

@@ -14,6 +14,7 @@ from kept_texts import assert_kept
 
 from equipoise import audit
 from equipoise.records.showing import Bar, Dot, Square
+from equipoise.runs.measurements import Measurements
 from equipoise.runs.run import Run
 from equipoise.topics import flips as topic
 from equipoise.topics.flips import FATES, flips, of_sets, set_fates, squares
@@ -69,8 +70,9 @@ def test_bars_and_intervals_are_the_measured_ones(planted_run: Path) -> None:
     (panel,) = chart.panels
     for place, (kind, dot) in enumerate(zip(part.measured.kinds, panel.marks_of(Dot), strict=True)):
         rate, toward = (part.measured.get(name, type=kind) for name in ("flip_rate", "flip_toward"))
-        assert rate is not None and toward is not None and dot.x == rate.estimate and dot.y == place
+        assert rate is not None and toward is not None and dot.x == rate.estimate
         bars = [bar for bar in panel.marks_of(Bar) if bar.y[0] < place < bar.y[1]]
+        assert bars[0].y[1] < dot.y < place + 0.5, "the interval is under the bars, and hides none"
         assert bars[0].x == (0.0, toward.value) and bars[1].x[1] == pytest.approx(rate.value)
 
 
@@ -110,6 +112,21 @@ def test_values_of_sets_are_found_by_set_and_variant(make_outcomes: Any) -> None
     np.testing.assert_array_equal(of_sets(part, values, np.arange(4)), expected)
     both = of_sets(part, np.stack([values, -values], axis=1), np.array([2, 0]))
     assert both.tolist() == [[2.0, -2.0], [3.0, -3.0]], "of equal sets the first counts"
+
+
+def test_every_change_has_a_bar_of_its_direction(tmp_path: Path) -> None:
+    run = audit("planted:bias=1,noise=2", task="mcq", limit=40, by=[], resamples=10, out=tmp_path / "run")
+    rows = run.parts[0].measured
+    moved = {"flip_toward": 0.1, "flip_against": 0.0, "flip_neither": 0.2, "flip_unknown": 0.05}
+    told = [replace(row, estimate=replace(row.estimate, value=moved.get(row.metric, 0.35))) for row in rows]
+    part: Any = SimpleNamespace(measured=Measurements(told), about=dict, has_items=False)
+    (chart,) = flips(part)
+    bars = [mark for mark in chart.panels[0].marks_of(Bar) if round(sum(mark.y) / 2) == 0]
+    assert [bar.tone for bar in bars] == ["toward", "against", "neither", "unknown"]
+    assert [round(bar.x[1] - bar.x[0], 2) for bar in bars] == list(moved.values()) and bars[-1].x[1] == pytest.approx(
+        0.35
+    )
+    assert [key.label for key in chart.legend][2:] == ["neither way", "no stereotype known", "all changes"]
 
 
 def test_a_change_without_a_known_stereotype_is_not_neither_way(tmp_path: Path) -> None:

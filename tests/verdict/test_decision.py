@@ -26,11 +26,37 @@ def row(metric: str, group: str, low: float, high: float) -> Measurement:
 
 def test_what_could_have_been_missed_is_the_far_end_of_an_interval() -> None:
     gap, flips = row("accuracy_gap", "type=type2", 0.0, 0.048), row("flip_bias", "type=type1", -0.2, 0.1)
-    missed, text = _missed(Measurements([gap, flips]), ["type2", "type1"])
-    assert missed is gap and "an accuracy gap of up to 4.8 points (n = 80 resolvable sentences)" in text
     missed, text = _missed(Measurements([flips]), ["type2", "type1"])
-    assert missed is flips and "a bias of flips of up to 20.0 points" in text
-    assert _missed(Measurements([]), [""])[0] is None
+    assert missed == [flips] and "a bias of flips of up to 20.0 points" in text
+    # The gap alone would say that nothing above 4.8 points was missed. The narrower interval of flips is not told.
+    narrow = row("flip_bias", "type=type2", -0.02, 0.01)
+    missed, text = _missed(Measurements([gap, narrow, flips]), ["type2", "type1"])
+    assert missed == [gap, flips] and text == (
+        ": it could have missed an accuracy gap of up to 4.8 points (n = 80 resolvable sentences) or a bias of flips of"
+        " up to 20.0 points (n = 80 ambiguous sets)."
+    )
+    assert _missed(Measurements([]), [""])[0] == []
+
+
+def test_what_markers_may_change_is_told_first_where_identities_were_asked() -> None:
+    at = {"attribute": "age", "augmentation": "R", "type": "type2"}
+    groups = [",".join(f"{key}={part[key]}" for key in sorted(part)) for part in ({**at, "marker": m} for m in "ab")]
+    markers = [row("confidence_change", group, -reach, 0.1) for group, reach in zip(groups, (0.2, 0.3), strict=True)]
+    gap = row("accuracy_gap", "type=type2", 0.0, 0.048)
+    missed, text = _missed(Measurements([*markers, gap]), ["type2"])
+    assert missed == [markers[1], gap] and text == (
+        ": it could have missed a change of confidence by a marker of up to 0.300 (n = 80 resolvable sets) or an"
+        " accuracy gap of up to 4.8 points (n = 80 resolvable sentences)."
+    )
+
+
+def test_scores_are_told_of_only_where_no_answers_were_compared() -> None:
+    score, certainty = row("desirability_gap", "all", 0.0, 0.1), row("certainty_gap", "all", 0.0, 0.2)
+    bias, gap = row("bbq_bias_disambiguated", "all", 0.0, 0.3), row("accuracy_gap", "all", 0.0, 0.1)
+    assert _missed(Measurements([score, certainty]), [""])[0] == [score]
+    missed, text = _missed(Measurements([score, bias, gap, row("flip_bias", "all", 0.0, 0.2)]), [""])
+    assert [each.metric for each in missed] == ["accuracy_gap", "flip_bias", "bbq_bias_disambiguated"]
+    assert " sentences), a bias of flips of up to 20.0 points (n = 80 sets) or a bias score of up to 0.300 " in text
 
 
 def test_any_invalid_check_makes_a_run_not_usable(make_run: Callable[..., Path]) -> None:
@@ -156,11 +182,10 @@ def test_verdicts_of_every_kind_of_part_are_as_kept() -> None:
     for name, (part, listed) in parts().items():
         verdict = verdict_of(part, listed)  # type: ignore[arg-type]
         rests = [f"{measured.metric} {measured.group}" for measured in verdict.rests_on]
-        missed = verdict.could_have_missed
         made[name] = [
             f"{verdict.status}: {verdict.sentence} ({verdict.not_detected} not detected, {verdict.doubts} doubts)",
             f"rests on {', '.join(rests)}",
-            f"missed {missed.metric + ' ' + missed.group if missed else 'nothing'}",
+            f"missed {', '.join(f'{m.metric} {m.group}' for m in verdict.could_have_missed) or 'nothing'}",
             *(
                 f"{finding.text} ({finding.claim}, {finding.short})"
                 for finding in (*verdict.reasons, *verdict.findings)
@@ -177,12 +202,12 @@ def test_what_was_missed_is_the_widest_pair_or_the_first_metric_of_the_list() ->
         told("good_difference", "pair=b|c", value=0.0, low=np.nan, high=np.nan),
     ]
     missed, text = _missed(Measurements([*pairs, told("accuracy_gap")]), [""])
-    assert missed == pairs[1] and text == (
+    assert missed == [pairs[1]] and text == (
         ": it could have missed a difference of up to 9.0 points in the probability of the good answer between two"
         " groups (n = 1,200 sets of each)."
     )
     turned = [pairs[1], replace(pairs[0], estimate=replace(pairs[0].estimate, low=-0.2))]
-    assert _missed(Measurements(turned), [""])[0] == turned[1]
+    assert _missed(Measurements(turned), [""])[0] == [turned[1]]
     for metric, words in {
         "accuracy_gap": "an accuracy gap of up to 30.0 points (n = 1,200 sentences)",
         "flip_bias": "a bias of flips of up to 30.0 points (n = 1,200 sets)",
@@ -197,10 +222,10 @@ def test_what_was_missed_is_the_widest_pair_or_the_first_metric_of_the_list() ->
         )
     rate = told("flip_rate", "type=type1", value=0.25, n=1200)
     assert _missed(Measurements([rate]), ["type1"]) == (
-        rate,
+        [rate],
         ": the data name no stereotype, so a change has no direction; 300 of 1,200 ambiguous sets changed.",
     )
-    assert _missed(Measurements([]), ["type1"]) == (None, ": there was nothing to test.")
+    assert _missed(Measurements([]), ["type1"]) == ([], ": there was nothing to test.")
 
 
 def test_a_model_that_answers_by_the_stereotype_leads_and_sentences_go_on_in_small_letters() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
-from equipoise.records import EquipoiseError
+from equipoise.records import EquipoiseError, Estimate
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine, open_planted
@@ -52,9 +52,9 @@ def test_what_was_found_is_the_reason_where_there_is_one_else_the_number() -> No
     assert replace(check, more=None).found.endswith("1,000,000 more sets would not decide half of such audits")
     assert replace(check, at_least=None, more=None).found.endswith("more data cannot decide it")
     assert replace(check, outcome="FAILED").found == "low end 0.5000"
-    assert (
-        replace(check, outcome="FAILED", of="0.6 [0.5, 0.7], n = 9").found == "low end 0.5000 of 0.6 [0.5, 0.7], n = 9"
-    )
+    measured = Estimate(0.6, 0.5, 0.7, 0.95, 1234, "m")
+    found = replace(check, outcome="FAILED", estimate=measured).found
+    assert found == "low end 0.5000 of 0.600 [0.500, 0.700], n = 1,234"
     assert replace(check, why="no interval").found == "no interval"
 
 

@@ -368,6 +368,7 @@ def test_a_caution_is_told_once_with_all_its_places() -> None:
         ("builtin", {"source": "in memory"}, {}, ""),
         ("mine", {}, {}, ""),
         ("winoidentity-builtin", {"source": "t.csv"}, {}, ""),
+        ("winoidentity-winobias", {"source": "/x, with markers"}, {}, "equipoise data check winoidentity"),
     ],
 )
 def test_the_command_names_what_was_read(
@@ -377,6 +378,27 @@ def test_the_command_names_what_was_read(
     assert faults_command(part.run, dataset) == command
     part = StandIn([], datasets={dataset: facts}, settings={"columns": columns, "pronouns": ["he", "she", "xe"]})
     assert faults_command(part.run, dataset) == "", "the command reads the data with he and she"
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "source", "command"),
+    [
+        ("builtin", "builtin", "", "equipoise data check winoidentity --base builtin"),
+        ("t 1.csv", "t 1", "t 1.csv", "equipoise data check winoidentity --base 't 1.csv'"),
+        ("builtin", "other", "", ""),
+        ("t.csv", "t", "in memory", ""),
+    ],
+)
+def test_rows_that_cannot_be_marked_are_listed_with_the_base_that_was_marked(
+    base: str, name: str, source: str, command: str
+) -> None:
+    facts = {"source": f"{source}, with markers", "faults": 488}
+    part = StandIn([], datasets={f"winoidentity-{name}": facts}, settings={"base": base})
+    part.dataset = f"winoidentity-{name}"
+    assert faults_command(part.run, part.dataset) == command
+    (finding,) = [check for check in checks(part) if check.name == "dataset faults"]  # type: ignore[arg-type]
+    lists = f"; `{command}` lists them" if command else ""
+    assert finding.text == f"The dataset has 488 rows that are faulty or cannot be marked{lists}."
 
 
 def test_sampled_answers_are_counted_without_classes_that_an_item_does_not_have() -> None:

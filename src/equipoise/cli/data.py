@@ -39,7 +39,7 @@ def list_datasets() -> None:
 
 
 @app.command("show")
-@with_options("columns")
+@with_options("columns", "base")
 def show(name: Name, **choices: Any) -> None:
     """Show a dataset's source, licence and counts, and a few sentences."""
     from ..datasets import CARDS, open_dataset
@@ -57,7 +57,8 @@ def show(name: Name, **choices: Any) -> None:
             facts.append((group, ", ".join(f"{key} {count:,}" for key, count in counts.items())))
     if name == IDENTITY:
         facts += identity_counts(dataset)
-    given = "".join(
+    given = f" --base {quote(choices['base'])}" if "base" in choices else ""
+    given += "".join(
         f" --columns {quote(f'{ours}={theirs}')}" for ours, theirs in (choices.get("columns") or {}).items()
     )
     lists = f" (equipoise data check {quote(name)}{given})" if dataset.faults else ""
@@ -72,7 +73,7 @@ def show(name: Name, **choices: Any) -> None:
 
 
 @app.command("check")
-@with_options("columns")
+@with_options("columns", "base")
 def check(
     path: Name,
     every: Annotated[bool, typer.Option("--all", help="List every fault, not the first five of a kind.")] = False,

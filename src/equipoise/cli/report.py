@@ -122,7 +122,7 @@ def report(
     check_trackers(trackers)
     run = part_of(wanted.run, choices.get("where"), out, quiet=quiet or as_json)
     write_page(run, no_html=no_html, out=html, sentences=not no_sentences)
-    show_run(run, quiet=quiet, as_json=as_json, every=every)
+    show_run(run, quiet=quiet, as_json=as_json, every=every, elsewhere=None if no_html else html)
     log_run(run, trackers, quiet=quiet or as_json)
 
 

@@ -11,7 +11,7 @@ import typer
 from ..options import PlanOptions
 from ..records import EquipoiseError
 from .config import required
-from .console import listing, print_out, progress_bar, tell
+from .console import print_out, progress_bar, tell
 from .parameters import Against, Quiet, Resamples, Where, published_values
 from .results import end_gate
 
@@ -134,6 +134,8 @@ def gate(
     error, never a pass. A run that is not usable never passes, unless you insist.
     """
     from ..files import write_file
+    from ..media import terminal
+    from ..topics.checks import checked
     from ..verdict import gate as gates
 
     chosen: dict[str, Any] = {"baseline": baseline, "max_drop": max_drop or [], "test_at": test_at}
@@ -148,7 +150,7 @@ def gate(
     if junit is not None:
         write_file(junit, gates.junit(checks, str(run)))
     if not quiet:
-        print_out(listing(("", "required", "of", "found"), list(gates.rows(checks))))
+        print_out(terminal.draw(checked([(check.of, check) for check in checks])))
     for warning in gates.warnings(run, require or []):
         typer.echo(f"warning: {warning}", err=True)
     end_gate(checks, quiet=quiet)

@@ -23,8 +23,11 @@ FAILED_GATE, UNDECIDED_GATE, UNUSABLE_GATE = 1, 3, 4
 """Exit codes of requirements that were checked and not passed; 2 is for those that could not be checked."""
 
 
-def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> None:
-    """Print a run's verdict and tables, or all of it as JSON; with `every` all metrics, groups and notes."""
+def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False, elsewhere: Path | None = None) -> None:
+    """Print a run's verdict and tables, or all of it as JSON; with `every` all metrics, groups and notes.
+
+    `elsewhere` is where the page was written, if not into the run's folder.
+    """
     if as_json:
         from ..verdict.summary import run_json
 
@@ -52,7 +55,9 @@ def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> No
         typer.echo()
     print_out(Text(printable(legend(run))))
     tell(f"Everything is in {run.path}/")
-    if new:
+    if elsewhere:
+        tell(f"To look at it, open {elsewhere} in a browser.")
+    elif new:
         typer.echo(f"To look at it, open {page.name} there in a browser.")
 
 

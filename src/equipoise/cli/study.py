@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..options import PlanOptions
+from ..records import EquipoiseError
 from . import calibration, suite
 from .console import print_out, progress_bar, tell
 from .help import PanelCommand, with_help_all
@@ -201,8 +202,11 @@ def suite_sources(
             left_out.append(f"left out: {name}, {entry.dataset} · {entry.task}: {entry.invalid}")
         else:
             parts += parts_of([run], entry.dataset, entry.task)
-    with progress_bar(quiet=quiet) as progress:
-        result = sources(parts, Resamples(resamples=resamples, level=level, seed=seed), progress=progress)
+    try:
+        with progress_bar(quiet=quiet) as progress:
+            result = sources(parts, Resamples(resamples=resamples, level=level, seed=seed), progress=progress)
+    except EquipoiseError as error:  # what is left may be too little for what was left out
+        raise EquipoiseError("; ".join([str(error), *left_out])) from error
     shown = list(sections(result))
     contents = {f"{name}.csv": to_csv(frame) for name, frame in frames(result).items()}
     if not quiet:

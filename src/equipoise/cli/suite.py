@@ -184,16 +184,17 @@ def _status_lines() -> Callable[[Status], None]:
 
 def _finish(status: Status, results: Results | None, *, quiet: bool) -> None:
     """Print what came out, and end with the code that says it."""
+    from ..media import terminal
     from ..suites.status import FAILED as BROKEN
     from ..suites.status import WAITING
+    from ..topics.checks import checked
 
     if not quiet:
         print_out(plain_table(HEADER, list(status.rows())))
         typer.echo(status.line())
         if results is not None:
-            rows = [(check.outcome, cell, check.requirement, check.found) for cell, check in results.checks]
-            if rows:
-                print_out(plain_table(("", "cell", "required", "found"), rows))
+            if results.checks:
+                print_out(terminal.draw(checked(results.checks)))
             tell(f"open {results.site}/index.html; all numbers are in {results.measurements}")
     if status.of(BROKEN, WAITING):
         left = f"{len(status.of(BROKEN))} cells failed, {len(status.of(WAITING))} are left"

@@ -20,6 +20,9 @@ from .dataset import Dataset, Fault
 from .markers import Attribute, Marker, choose, read_markers
 
 NAME = "winoidentity"
+MARKED = f"{NAME}-"
+"""What the name of a dataset with markers begins with, and (next) what its source ends with."""
+WITH_MARKERS = ", with markers"
 AUGMENTATIONS = DatasetOptions.augment
 NONE = "none"
 """The augmentation of a sentence as it was."""
@@ -111,8 +114,8 @@ def identity_dataset(base: Dataset, how: Recipe, *, limit: int | None = None) ->
     if limit is not None:
         chosen = chosen.limited(limit)
     examples = tuple(variant for example in chosen.examples for variant in augment(example, how))
-    source = f"{base.source or base.name}, with markers"
-    return Dataset(f"{NAME}-{base.name}", examples, tuple(faults), source, base.licence)
+    source = f"{base.source or base.name}{WITH_MARKERS}"
+    return Dataset(f"{MARKED}{base.name}", examples, tuple(faults), source, base.licence)
 
 
 def augment(example: Example, how: Recipe) -> Iterator[Example]:

@@ -19,11 +19,15 @@ class StrongText(str):
 
 @dataclass(frozen=True)
 class PlainColumn:
-    """A column of texts: those that are `words` are set to the left, and `spare` ones may be left out."""
+    """A column of texts: those that are `words` are set to the left, and `spare` ones may be left out.
+
+    A `shared` one is the n of all values of a row.
+    """
 
     title: str
     words: bool = False
     spare: bool = False
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def plain(table: Table, *, every: bool = True) -> PlainTable:
     for place, column in enumerate(table.columns):
         columns.append(PlainColumn(heading(column), column.words, column.spare))
         if place in counted and (not shared or place == counted[-1]):
-            columns.append(PlainColumn("n"))
+            columns.append(PlainColumn("n", shared=shared))
     texts = [list(_texts(row, table.columns, counted, shared=shared)) for row in rows]
     return PlainTable(table.title, columns, texts, table.notes, table.name)
 

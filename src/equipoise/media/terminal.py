@@ -14,10 +14,12 @@ from rich.text import Text
 
 from ..records.scripts import printable
 from ..records.showing import Axis, Bar, Chart, Dot, Finding, Panel, Section, Shown, Table, ends_of, value_of
-from .cells import PlainTable, StrongText, plain
+from .cells import NOTHING, PlainTable, StrongText, plain
 
 TRACK = 32
 """Letters of a line that a chart draws values on."""
+NAME = 12
+"""Letters that a folded name needs at least."""
 
 
 def draw(shown: Shown | Section, *, every: bool = True) -> RenderableType:
@@ -48,8 +50,14 @@ def sections(several: Iterable[Section], *, every: bool = True, charts: bool = F
 def _section(section: Section, *, every: bool, charts: bool) -> Iterator[RenderableType]:
     if section.folded and not every:
         return
-    if section.title:
-        yield Text(printable(section.title), style="bold")
+    blocks = list(_blocks(section, every=every, charts=charts))
+    if section.title and blocks:  # one of charts alone would be a title above nothing
+        yield from (Text(printable(section.title), style="bold"), *blocks, Text())
+    else:
+        yield from blocks
+
+
+def _blocks(section: Section, *, every: bool, charts: bool) -> Iterator[RenderableType]:
     findings: list[Finding] = []
     for entry in section.shown:
         if isinstance(entry, Finding):
@@ -66,8 +74,6 @@ def _section(section: Section, *, every: bool, charts: bool) -> Iterator[Rendera
             yield from (Text(), chart(entry))
     if findings:
         yield listed(findings)
-    if section.title:
-        yield Text()
 
 
 def listed(findings: Sequence[Finding]) -> RenderableType:
@@ -95,33 +101,40 @@ def _notes(notes: Sequence[str]) -> list[Text]:
 class Fitted:
     """A table that is no wider than the terminal: without spare columns, or its numbers a few columns at a time.
 
-    A table of words that is too wide becomes a list with a heading for each row.
+    Where that does not help, and where words alone are too wide, it becomes a list with a heading for each row.
+    A `drawing` never does: its places would be lost.
     """
 
     table: PlainTable
+    drawing: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         if all(column.words for column in self.table.columns) and _width(self.table) > options.max_width:
             yield _as_list(self.table)
             return
         layouts = list(_layouts(self.table))
-        for layout in layouts:
-            if layout is layouts[-1] or all(_width(table) <= options.max_width for table in layout):
-                for number, table in enumerate(layout):
-                    if number:
-                        yield Text()
-                    yield _drawn(table)
-                return
+        fitting = (layout for layout in layouts if all(_width(table) <= options.max_width for table in layout))
+        layout = next(fitting, layouts[-1])
+        if not self.drawing and any(_width(table, first=NAME) > options.max_width for table in layout):
+            yield _as_list(self.table)
+            return
+        for number, table in enumerate(layout):
+            if number:
+                yield Text()
+            yield _drawn(table)
 
 
 def _as_list(table: PlainTable) -> rich_table.Table:
     lines = rich_table.Table.grid()
     for first, *cells in table.rows:
-        named = [(column.title, cell) for column, cell in zip(table.columns[1:], cells, strict=True) if cell]
-        facts = [cell for title, cell in named if title.startswith("what")]
-        facts += [f"{title}: {cell}" for title, cell in named if not title.startswith("what")]
+        # The heading of several rows has no other cell.
+        named = [(column.title, cell) for column, cell in zip(table.columns[1:], cells, strict=bool(cells))]
+        named = [(title, cell) for title, cell in named if cell not in ("", NOTHING)]
+        whole = [cell for title, cell in named if not title or title.startswith("what")]
+        facts = [*whole, *(f"{title}: {cell}" for title, cell in named if title and not title.startswith("what"))]
         lines.add_row(Text(printable(first), style="bold"))
-        lines.add_row(Padding(Text(printable("; ".join(facts))), (0, 0, 0, 4)))
+        if facts:
+            lines.add_row(Padding(Text(printable("; ".join(facts))), (0, 0, 0, 4)))
     return lines
 
 
@@ -131,7 +144,8 @@ def _layouts(table: PlainTable) -> Iterator[list[PlainTable]]:
     yield [table]
     needed = [place for place in places if not table.columns[place].spare]
     words = [place for place in needed if table.columns[place].words]
-    numbers = [place for place in needed if not table.columns[place].words]
+    shared = [place for place in needed if table.columns[place].shared]
+    numbers = [place for place in needed if not table.columns[place].words and place not in shared]
     # A count belongs to the value before it.
     blocks: list[list[int]] = []
     for place in numbers:
@@ -141,12 +155,15 @@ def _layouts(table: PlainTable) -> Iterator[list[PlainTable]]:
             blocks.append([place])
     for size in range(len(blocks), 0, -1):
         groups = [blocks[at : at + size] for at in range(0, len(blocks), size)]
-        yield [table.picked([*words, *(place for block in group for place in block)]) for group in groups]
+        picked = [sorted([*shared, *(place for block in group for place in block)]) for group in groups]
+        yield [table.picked([*words, *places]) for places in picked]
 
 
-def _width(table: PlainTable) -> int:
+def _width(table: PlainTable, *, first: int | None = None) -> int:
+    """Return how wide a table is, its first column at most that wide: names are folded, other columns are not."""
     rows = [[column.title for column in table.columns], *(row for row in table.rows if len(row) > 1)]
-    return sum(max(cell_len(row[place]) for row in rows) + 2 for place in range(len(table.columns))) - 2
+    widths = [max(cell_len(row[place]) for row in rows) + 2 for place in range(len(table.columns))]
+    return sum([min(widths[0], (first or widths[0]) + 2), *widths[1:]]) - 2
 
 
 def _drawn(table: PlainTable) -> rich_table.Table:
@@ -169,7 +186,7 @@ def chart(shown: Chart) -> RenderableType:
         return draw(shown.table())
     blocks: list[RenderableType] = [*_titled(shown.title)]
     for panel in shown.panels:
-        blocks += [*_titled(panel.title), Fitted(_rows(panel))]
+        blocks += [*_titled(panel.title), Fitted(_rows(panel), drawing=True)]
     return Group(*blocks, *_notes([shown.caption] if shown.caption else []))
 
 

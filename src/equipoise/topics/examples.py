@@ -40,7 +40,8 @@ def set_table(part: Part) -> pd.DataFrame:
     texts = {"set_id": outcomes.set_id, "variant": outcomes.variant, "type": outcomes.group("type")}
     table = pd.DataFrame({name: column[firsts] for name, column in texts.items()})
     table["fate"] = np.array(FATES, dtype=object)[fates]
-    table["u"] = of_sets(part, np.where(np.isnan(signed), plain, signed), firsts)
+    plain_u, signed_u = of_sets(part, np.stack([plain, signed], axis=1), firsts).T
+    table["u"] = np.where(outcomes.answerable[firsts] | np.isnan(signed_u), plain_u, signed_u)
     return table.dropna(subset="u")
 
 

@@ -144,28 +144,35 @@ def flips(part: Part) -> Iterator[Chart]:
     rows = []
     for place, (kind, rate) in enumerate(by_kind.items()):
         left = 0.0
-        for metric, tone in zip(DIRECTIONS, ("toward", "against"), strict=True):
-            share = part.measured.get(metric, type=kind)
-            if share is not None:
-                marks.append(Bar((left, left + share.value), (place - 0.3, place + 0.3), tone, label=metric))
+        for way, words in DIRECTIONS.items():
+            share = part.measured.get(f"flip_{way}", type=kind)
+            if share is not None and (share.value or way in ALWAYS):
+                marks.append(Bar((left, left + share.value), (place - 0.38, place + 0.12), way, f"flip_{way}"))
                 left += share.value
-                rows.append(Row((f"{kind_title(kind)}, {DIRECTIONS[metric]}", share)))
+                rows.append(Row((f"{kind_title(kind)}, {words}", share)))
         rows.append(Row((f"{kind_title(kind)}, all changes", rate)))
         label = f"{kind_title(kind)}, {rate.value:.1%} of {rate.n:,} sets"
-        marks.append(Dot(rate.estimate, float(place), "neither", label=label))
+        marks.append(Dot(rate.estimate, place + 0.3, label=label))  # under the bars, where its interval hides none
     if marks:
         rates = [rate.estimate for rate in by_kind.values()]
         across = Axis.over([0.0, *rates], "share of sets whose answer changes", within=(0.0, 1.0))
-        panel = Panel(marks, across, Axis.of_names(list(map(kind_title, by_kind))))
-        directed = any(isinstance(mark, Bar) for mark in marks)
-        keys = [Key("toward the stereotype", "toward"), Key("against it", "against")] if directed else []
-        keys.append(Key("all changes", "neither"))
-        words = words_of([part])
-        title = f"{words.answer.capitalize()}s that change with the {words.group_word}, {part}"
+        panel = Panel(marks, across, Axis.of_names(list(map(kind_title, by_kind))), spacing=1.4)
+        drawn = {mark.tone for mark in marks if isinstance(mark, Bar)}
+        keys = [*(Key(words, way) for way, words in DIRECTIONS.items() if way in drawn), Key("all changes", 0)]
+        asked = words_of([part])
+        title = f"{asked.answer.capitalize()}s that change with the {asked.group_word}, {part}"
         # Of stacked bars a list of the marks would tell where they end, not how long they are.
         data = Table("", (Column("", words=True), Column(across.label)), rows)
         yield Chart(title, [panel], "flips", part.about(), keys, data=data)
 
 
-DIRECTIONS = {"flip_toward": "toward the stereotype", "flip_against": "against it"}
-"""Metrics of changes with a direction -> the direction, in words."""
+DIRECTIONS = {
+    "toward": "toward the stereotype",
+    "against": "against it",
+    "neither": "neither way",
+    "unknown": "no stereotype known",
+}
+"""What a change is: the metric's and the colour's name -> words."""
+
+ALWAYS = ("toward", "against")
+"""What is shown where nothing changed in that way, too."""

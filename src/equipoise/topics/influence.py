@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from ..metrics import METRICS
 from ..records import Floats
-from ..records.showing import Axis, Cell, Chart, Column, Dot, Panel, Row, Rule, Section, Table, case_link
+from ..records.showing import Cell, Column, Row, Section, Table, case_link
 from ..runs.run import Part, Run
 
 MOST_INFLUENTIAL = 20
+SHOWN = 5
+"""Of these a page shows as many at once."""
 
 
 def influence_section(run: Run) -> Section | None:
     """Return the sets that move a run's UCerF most; None for a run without sets."""
-    shown = [entry for part in run.parts for kind in part.kinds for entry in _influences(part, kind)]
+    tables = (_influence(part, kind) for part in run.parts for kind in part.kinds)
+    shown = [table for table in tables if table]
     intro = (
         "UCerF is a mean over sets. Each row says how far it moves without one base sentence, which is named by its set"
         " that is treated least alike. If a result rests on few sentences, it moves far."
@@ -26,7 +27,7 @@ def influence_section(run: Run) -> Section | None:
     )
 
 
-def _influences(part: Part, kind: str) -> Iterator[Table | Chart]:
+def _influence(part: Part, kind: str) -> Table | None:
     pairs = part.of_kind(part.pairs, kind)
     # Where no answer is right, only the signed U sees which person was chosen.
     signed = part.measured.get("ucerf_signed", type=kind) is not None
@@ -34,11 +35,10 @@ def _influences(part: Part, kind: str) -> Iterator[Table | Chart]:
     (name,) = metric.inputs
     usable = pairs[pairs[name].notna()] if name in pairs else pairs[:0]
     if usable.empty or usable["cluster_id"].nunique() < 2:
-        return
+        return None
     table = left_out(usable, usable[name].to_numpy(dtype=float))
     most = table.head(MOST_INFLUENTIAL)
     names = [str(name) for name in most["set_id"]]
-    moved = most["moved"].to_numpy(dtype=float)
     about = {"metric": metric.name, **part.about(kind)}
     people = most["people"].astype(str).tolist()
     named = [Column("people", words=True)] if any(people) else []
@@ -49,11 +49,7 @@ def _influences(part: Part, kind: str) -> Iterator[Table | Chart]:
     numbers = [most[column].to_numpy(dtype=float).tolist() for column in ("u", "without", "moved")]
     rows = [Row(cells) for cells in zip(sets, *([people] if named else []), *numbers, strict=True)]
     title = f"{metric.label}, {part.title(kind)}: the {len(most)} most influential of {len(table):,} base sentences"
-    yield Table(title, columns, rows, "influence", about)
-    dots = [Dot(float(moved[place]), float(place), 0, name) for place, name in enumerate(names)]
-    across = Axis.over([*(dot.x for dot in dots), 0.0], f"{metric.label} moves by", least=0.001)
-    panel = Panel([Rule(0.0), *dots], across, Axis.of_names([dot.label for dot in dots]))
-    yield Chart(f"{metric.label} without one base sentence, {part.title(kind)}", [panel], "influence", about)
+    return Table(title, columns, rows, "influence", about, shown=SHOWN, more="more sentences")
 
 
 def left_out(pairs: pd.DataFrame, values: Floats) -> pd.DataFrame:

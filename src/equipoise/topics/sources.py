@@ -47,8 +47,9 @@ def _variation_findings(row: Variation) -> Iterator[Finding]:
     crossed = sum(share.value for name, share in row.shares.items() if name.startswith(f"model{CROSS}"))
     if "model" in row.shares and crossed:
         text = (
-            f"The order of models can change with what else was chosen by the share of models together with it:"
-            f" {crossed:.0%}, beside {row.shares['model'].value:.0%} for the models themselves."
+            f"The models themselves make {row.shares['model'].value:.0%} of the variation. Models together with what"
+            f" else was chosen make {crossed:.0%}: the larger this is, the more the order of the models depends on the"
+            " choice."
         )
         yield Finding(text, topic=TOPIC, kind=row.kind)
     if row.order is not None:

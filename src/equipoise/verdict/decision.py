@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..metrics.naming import metric_named
@@ -13,7 +13,7 @@ from ..runs.run import Part
 from . import identities
 from .findings import behaviour, count, good_differences, rule_of
 from .items import labels_of, left_out
-from .subgroups import subgroups
+from .subgroups import Subgroups, subgroups
 from .words import adjective, words_of
 from .words import sentences as items_of
 
@@ -23,14 +23,18 @@ ABOUT_PEOPLE = (
 )
 """Topics of claims that are differences between groups; overconfidence, say, is not."""
 
-MISSED = (
+ANSWERS = (
     ("accuracy_gap", "an accuracy gap of up to {:.1f} points", 100),
     ("flip_bias", "a bias of flips of up to {:.1f} points", 100),
     ("bbq_bias_disambiguated", "a bias score of up to {:.3f}", 1),
+)
+"""Metrics of which it is said how much could have been missed: of each that was measured, in words, with its factor."""
+
+DEGREES = (
     ("desirability_gap", "a difference of scores of up to {:.3f}", 1),
     ("certainty_gap", "a difference of certainty of up to {:.3f}", 1),
 )
-"""Of which metric it is said how much could have been missed, the first that was measured; as words, and its factor."""
+"""The same where no answers were compared: of the first that was measured."""
 
 
 def verdict_of(part: Part, checks: Sequence[Finding]) -> Verdict:
@@ -57,16 +61,15 @@ def verdict_of(part: Part, checks: Sequence[Finding]) -> Verdict:
         # The first line tells the doubt and the first claim already.
         rest = [finding for finding in findings if finding is not lead and not finding.beside]
         rests_on = [row for finding in (*beside, lead) for row in finding.rests_on]
-        return Verdict("difference found", sentence, rests_on, (), rest, None, not_detected, len(beside), lead)
+        return Verdict("difference found", sentence, rests_on, (), rest, (), not_detected, len(beside), lead)
     missed, text = _missed(part.measured, part.kinds if part.has_items else part.measured.kinds)
     labels = next((finding for finding in findings if finding.topic == "labels"), None)
     if labels is not None:
-        missed, text = None, ", on average, between its probabilities and what people say."
+        missed, text = [], ", on average, between its probabilities and what people say."
         if labels.claim is None:  # nobody labelled the sentences, or the run was measured without that
             text = ": its probabilities were not compared with labels."
-    rests_on = [missed] if missed else []
     return Verdict(
-        "no difference detected", f"No difference detected{text}", rests_on, (), findings, missed, not_detected
+        "no difference detected", f"No difference detected{text}", missed, (), findings, missed, not_detected
     )
 
 
@@ -104,27 +107,56 @@ def _labels_only(part: Part, kinds: Sequence[str]) -> list[str]:
     return [kind for kind in kinds if not part.answerable(kind).any()]
 
 
-def _missed(measured: Measurements, kinds: Sequence[str]) -> tuple[Measurement | None, str]:
-    """Return what could have been missed: the measurement, and words with the far end of its interval."""
+def _missed(measured: Measurements, kinds: Sequence[str]) -> tuple[list[Measurement], str]:
+    """Return what could have been missed: measurements, and words with the far ends of their intervals."""
     apart = [row for kind in kinds for row in good_differences(measured, kind) if row.estimate.has_interval]
     if apart:
-        widest = max(apart, key=lambda row: max(abs(row.low), abs(row.high)))
-        size = 100 * max(abs(widest.low), abs(widest.high))
-        words = f"a difference of up to {size:.1f} points in the probability of the good answer between two groups"
-        return widest, f": it could have missed {words} (n = {widest.n:,} sets of each)."
-    for metric, words, factor in MISSED:
-        for kind in (*kinds, ""):
-            row = measured.get(measured.own(metric), type=kind)
-            if row is not None and row.estimate.has_interval:
-                size = factor * max(abs(row.low), abs(row.high))
-                text = words.format(size)
-                return row, f": it could have missed {text} (n = {row.n:,}{_of(row, kind)})."
+        widest = max(apart, key=_reach)
+        words = f"a difference of up to {100 * _reach(widest):.1f} points in the probability of the good answer"
+        return [widest], f": it could have missed {words} between two groups (n = {widest.n:,} sets of each)."
+    several = [*_markers(measured), *_widest(measured, kinds, ANSWERS)]
+    several = several or list(_widest(measured, kinds, DEGREES))[:1]
+    if several:
+        rows, texts = zip(*several, strict=True)
+        return list(rows), f": it could have missed {' or '.join(filter(None, [', '.join(texts[:-1]), texts[-1]]))}."
     rate = next((row for kind in kinds if (row := measured.get("flip_rate", type=kind))), None)
     if rate is None:
-        return None, ": there was nothing to test."
+        return [], ": there was nothing to test."
     share = f"{rate:%}" if measured.ways_asked("flip_rate", rate.group) else f"{count(rate):,}"
     sets = f"{share} of {rate.n:,} {adjective(kinds[0])}sets changed"
-    return rate, f": the data name no stereotype, so a change has no direction; {sets}."
+    return [rate], f": the data name no stereotype, so a change has no direction; {sets}."
+
+
+def _reach(row: Measurement) -> float:
+    """Return how far from 0 an interval reaches."""
+    return max(abs(row.low), abs(row.high))
+
+
+def _widest(
+    measured: Measurements, kinds: Sequence[str], metrics: Sequence[tuple[str, str, int]]
+) -> Iterator[tuple[Measurement, str]]:
+    """Yield of each metric that was measured the type whose interval reaches furthest, and how far in words.
+
+    An accuracy gap is that of the first type: answers in ambiguous sentences are not called right or wrong.
+    """
+    for metric, words, factor in metrics:
+        rows = [(row, kind) for kind in (*kinds, "") if (row := measured.get(measured.own(metric), type=kind))]
+        rows = [(row, kind) for row, kind in rows if row.estimate.has_interval]
+        if rows:
+            row, kind = rows[0] if metric == "accuracy_gap" else max(rows, key=lambda each: _reach(each[0]))
+            yield row, f"{words.format(factor * _reach(row))} (n = {row.n:,}{_of(row, kind)})"
+
+
+def _markers(measured: Measurements) -> Iterator[tuple[Measurement, str]]:
+    """Yield the marker whose change of confidence has the interval that reaches furthest, and how far in words."""
+    marked = Subgroups(measured)
+    ways = [(kind, way) for kind in marked.kinds for way in marked.ways(kind)]
+    changes = [change for kind, way in ways for change in identities.changes(marked, kind, way)]
+    changes = [change for change in changes if change.row.estimate.has_interval]
+    if changes:
+        widest = max(changes, key=lambda change: _reach(change.row))
+        n = f"n = {widest.row.n:,}{_of(widest.row, widest.kind)}"
+        yield widest.row, f"a change of confidence by a marker of up to {_reach(widest.row):.3f} ({n})"
 
 
 def _of(row: Measurement, kind: str) -> str:

@@ -46,7 +46,7 @@ class Check:
 
     `more` is how many more sets would decide half of all audits like it, None where no number would. Eight in ten take
     from `at_least` to `at_most`, None being more than anybody asks. `passed` counts an undecided check as the gate was
-    asked to. `of` is the estimate in words, with its interval and n.
+    asked to. `of` is the data without the group; `estimate` is None where it says nothing.
     """
 
     requirement: str
@@ -62,14 +62,22 @@ class Check:
     at_least: int | None = None
     at_most: int | None = None
     of: str = ""
+    estimate: Estimate | None = None
 
     @property
     def found(self) -> str:
         """What was found, in words."""
-        text = self.why or f"{self.tested} {self.number:.4f}{self.of and f' of {self.of}'}"
+        if self.why:
+            return self.why
+        estimate = f" of {self.estimate}, n = {self.estimate.n:,}" if self.estimate else ""
+        return f"{self.tested} {self.number:.4f}{estimate}{self.reason and f'; {self.reason}'}"
+
+    @property
+    def reason(self) -> str:
+        """Why it came out so, where the estimate alone does not say it: what an undecided check needs."""
         if self.outcome == UNDECIDED and not self.why:
-            text += f"; the bound is inside the interval, {self._needed}"
-        return text
+            return f"the bound is inside the interval, {self._needed}"
+        return self.why
 
     @property
     def _needed(self) -> str:
@@ -124,7 +132,9 @@ class Rules:
         passes = decision.outcome == PASSED or (decision.outcome == UNDECIDED and self.undecided == "pass")
         more = None if decision.needed is None else max(1, decision.needed - decision.sets)
         asks = (decision.requirement, where, "settled", decision.value, decision.sign, decision.bound)
-        return Check(*asks, decision.outcome, decision.sentence, more, passes)
+        ends = (decision.value, decision.low, decision.high, decision.level)
+        estimate = Estimate(*ends, decision.sets, decision.how)
+        return Check(*asks, decision.outcome, decision.sentence, more, passes, estimate=estimate)
 
 
 def _more_sets(tested: Estimate, to: Bound, *, seen: Seen | None, bounds: tuple[float, float]) -> More:
@@ -182,10 +192,10 @@ def _checks(run: Run, requirement: Requirement, rules: Rules) -> list[Check]:
             settled = decision_on(part, requirement) if rules.test_at == "cautious" else None
             if settled is None:
                 check = rules.check(requirement.text, where, tested, bound, _growth(part, row))
-                check = replace(check, of=_words(row.estimate))
+                check = replace(check, estimate=row.estimate)
             else:
                 check = rules.settled(settled, where)
-            checks.append(_if_usable(check, [part], rules))
+            checks.append(_if_usable(replace(check, of=str(part)), [part], rules))
     if not checks:
         raise EquipoiseError(_nothing(run, requirement.text, requirement.metric, requirement.group))
     return checks
@@ -194,7 +204,7 @@ def _checks(run: Run, requirement: Requirement, rules: Rules) -> list[Check]:
 def _settled(run: Run, rules: Rules) -> list[Check]:
     """Return a check of everything that the audit was asked until it was settled."""
     return [
-        _if_usable(rules.settled(decision, f"{part}, {decision.group}"), [part], rules)
+        _if_usable(replace(rules.settled(decision, f"{part}, {decision.group}"), of=str(part)), [part], rules)
         for part in run.parts
         for decision in decisions_of(part)
     ]
@@ -205,7 +215,7 @@ def _if_usable(check: Check, parts: Iterable[Part], rules: Rules) -> Check:
     unusable = [verdict for part in parts if not (verdict := part_summary(part).verdict).usable]
     if rules.insist or not unusable:
         return check
-    return replace(check, outcome=NOT_USABLE, why=unusable[0].sentence, passed=False, more=None)
+    return replace(check, outcome=NOT_USABLE, why=unusable[0].sentence, passed=False, more=None, estimate=None)
 
 
 def warnings(run: Run | str | Path, requirements: Sequence[str] | str) -> Iterator[str]:
@@ -274,11 +284,7 @@ def _drops(run: Run, baseline: Run, drops: Sequence[str], rules: Rules) -> Itera
             parts = [part for side in (run, baseline) for part in side.parts if (part.dataset, part.task) == key]
             more = _drop_growth(test, turned=turned)
             check = rules.check(f"drop of {drop.text}", test.data, tested, ("<=", drop.bound), more)
-            yield _if_usable(replace(check, of=_words(tested)), parts, rules)
-
-
-def _words(estimate: Estimate) -> str:
-    return f"{estimate}, n = {estimate.n:,}"
+            yield _if_usable(replace(check, of=test.data, estimate=tested), parts, rules)
 
 
 def _speaks_of(drop: Requirement, test: Tested) -> bool:
@@ -325,7 +331,7 @@ def gate(
 
 
 def rows(checks: Sequence[Check]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the checks as lines of a table: how it went, what was required, where, and what was found."""
+    """Yield the checks as lines of words: how it went, what was required, where, and what was found."""
     for check in checks:
         yield check.outcome, check.requirement, check.where, check.found
 

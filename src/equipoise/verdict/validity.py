@@ -15,10 +15,12 @@ import pandas as pd
 
 from ..comparing.values import items_of
 from ..datasets import CARDS, HE_SHE
+from ..datasets.identity import MARKED, WITH_MARKERS
 from ..datasets.identity import NAME as IDENTITY
 from ..measuring.leeway.alternatives import undecided
 from ..measuring.settling import FEWEST_SETS
 from ..metrics.columns import LETTERS
+from ..options import DatasetOptions
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Estimate, Integers, Measurement, Outcomes
 from ..records.limits import BOUNDED, SAMPLED
 from ..records.prompts import NESTED
@@ -311,6 +313,9 @@ def _faults(part: Part) -> Iterator[Finding]:
     faults = int(facts.get("faults", 0) or 0)
     if faults:
         rows = "1 faulty row" if faults == 1 else f"{faults:,} faulty rows"
+        if part.dataset.startswith(MARKED):  # a sentence that names no referent has no fault of its own
+            rows = "1 row that is" if faults == 1 else f"{faults:,} rows that are"
+            rows += " faulty or cannot be marked"
         command = faults_command(part.run, part.dataset)
         lists = f"; `{command}` lists {'it' if faults == 1 else 'them'}" if command else ""
         text = f"The dataset has {rows}{lists}."
@@ -318,16 +323,22 @@ def _faults(part: Part) -> Iterator[Finding]:
 
 
 def faults_command(run: Run, dataset: str) -> str:
-    """Return the command that lists the faults of a dataset, as it was read; "" for one in memory or marked here."""
+    """Return the command that lists the faults of a dataset, as it was read; "" for one in memory."""
     manifest = run.manifest
     source = str(manifest.datasets.get(dataset, {}).get("source") or "")
-    place = dataset if dataset in CARDS else source
-    if not place or source == "in memory" or dataset.startswith(f"{IDENTITY}-"):
+    place, more = dataset if dataset in CARDS else source, ""
+    if dataset.startswith(MARKED):
+        base = str(manifest.settings.get("base", DatasetOptions.base))
+        is_it = source == f"{base}{WITH_MARKERS}" or (base in CARDS and dataset == f"{MARKED}{base}")
+        place = IDENTITY if is_it else ""
+        more = f" --base {shlex.quote(base)}" if base != DatasetOptions.base else ""
+    if not place or source == "in memory":
         return ""
     if list(manifest.settings.get("pronouns") or HE_SHE) != list(HE_SHE):
         return ""  # the command reads the data with he and she: it would list other faults, or none
     columns = ",".join(f"{name}={column}" for name, column in dict(manifest.settings.get("columns") or {}).items())
-    return f"equipoise data check {shlex.quote(place)}" + (f" --columns {shlex.quote(columns)}" if columns else "")
+    more += f" --columns {shlex.quote(columns)}" if columns else ""
+    return f"equipoise data check {shlex.quote(place)}{more}"
 
 
 def _precision(part: Part) -> Iterator[Finding]:

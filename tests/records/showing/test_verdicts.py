@@ -15,7 +15,7 @@ MISSED = Measurement("flip_rate", "m", "d", "t", "type=type1", Estimate(0.1, 0.0
 @pytest.mark.parametrize("doubts", [0, 1, 2])
 def test_at_most_five_findings_stand_under_a_verdict(doubts: int) -> None:
     findings = [Finding(f"finding {number}") for number in range(8)]
-    verdict = Verdict("difference found", "Difference found: it is.", (), (), findings, None, 2, doubts)
+    verdict = Verdict("difference found", "Difference found: it is.", (), (), findings, (), 2, doubts)
     assert len(verdict.first) + doubts == 5 and [*verdict.first, *verdict.more] == findings
     assert verdict.as_json() == {
         "status": "difference found",
@@ -23,7 +23,7 @@ def test_at_most_five_findings_stand_under_a_verdict(doubts: int) -> None:
         "reasons": [],
         "findings": [f"finding {number}" for number in range(5 - doubts)],
         "more": [f"finding {number}" for number in range(5 - doubts, 8)],
-        "could_have_missed": None,
+        "could_have_missed": [],
         "not_detected": 2,
     }
 
@@ -38,8 +38,8 @@ def test_further_differences_are_counted_in_words() -> None:
 
 
 def test_what_could_have_been_missed_is_told_by_metric_and_group() -> None:
-    verdict = Verdict("no difference detected", "No difference detected.", could_have_missed=MISSED)
-    assert verdict.as_json()["could_have_missed"] == {"metric": "flip_rate", "group": "type=type1"}
+    verdict = Verdict("no difference detected", "No difference detected.", could_have_missed=[MISSED])
+    assert verdict.as_json()["could_have_missed"] == [{"metric": "flip_rate", "group": "type=type1"}]
 
 
 def test_what_is_not_usable_is_marked() -> None:

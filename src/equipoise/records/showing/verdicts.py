@@ -20,8 +20,8 @@ class Verdict:
     """What may be said of a run on one dataset as one task: the first thing that every medium shows.
 
     `sentence` begins with the status. `reasons` say why a run is not usable; it then has no findings. `findings` are
-    all that is told, the most important first. `could_have_missed` is the measurement whose interval says how large a
-    difference may have been missed. `not_detected` counts the differences that were tested and not found. `doubts` is
+    all that is told, the most important first. `could_have_missed` are the measurements whose intervals say how large
+    a difference may have been missed. `not_detected` counts the differences that were tested and not found. `doubts` is
     the number of doubts that the sentence tells before what was found. `lead` is the claim that the sentence tells.
     """
 
@@ -30,7 +30,7 @@ class Verdict:
     rests_on: Sequence[Measurement] = ()
     reasons: Sequence[Finding] = ()
     findings: Sequence[Finding] = ()
-    could_have_missed: Measurement | None = None
+    could_have_missed: Sequence[Measurement] = ()
     not_detected: int = 0
     doubts: int = 0
     lead: Finding | None = None
@@ -69,13 +69,12 @@ class Verdict:
 
     def as_json(self) -> dict[str, Any]:
         """Return the verdict as plain values: what `--json` prints first, and what trackers log."""
-        missed = self.could_have_missed
         return {
             "status": self.status,
             "sentence": self.sentence,
             "reasons": [reason.text for reason in self.reasons],
             "findings": [finding.text for finding in self.first],
             "more": [finding.text for finding in self.more],
-            "could_have_missed": None if missed is None else {"metric": missed.metric, "group": missed.group},
+            "could_have_missed": [{"metric": row.metric, "group": row.group} for row in self.could_have_missed],
             "not_detected": self.not_detected,
         }
