@@ -12,10 +12,12 @@ import pytest
 from kept_texts import assert_kept
 from server_llama_cpp import served
 from server_proxy import Proxy
+from typer.testing import CliRunner
 
 import equipoise
 from equipoise import asking
 from equipoise.asking import Question, ask, people_in, question_rows
+from equipoise.cli import app
 from equipoise.datasets import open_dataset
 from equipoise.records import DatasetError, EquipoiseError
 from equipoise.tasks import open_task
@@ -81,6 +83,14 @@ def test_a_real_server_that_only_chats_is_asked_what_it_can(url: str) -> None:
         assert "next-word" in str(caught.value) and "\n" not in str(caught.value)
     finally:
         proxy.close()
+
+
+def test_python_itself_shows_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    asked = ask(LATE, PLANTED, progress=False)
+    printed = CliRunner().invoke(app, ["ask", LATE, "--model", PLANTED, "--quiet"]).output
+    assert printed == f"{asked!r}\n"
+    assert "█" in str(asked) and "she: " in str(asked)
 
 
 def test_nothing_is_left_on_disk_and_the_answers_can_still_be_read() -> None:

@@ -34,7 +34,7 @@ _SETTLED: dict[str, Any] = {"resamples": 2, "metrics": ["flip_rate", "certainty"
 """What is measured of a few sentences is not shown: an interval over one set says nothing."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Asked:
     """What a model made of sentences; `left_out` says which variants could not be written, and why."""
 
@@ -46,6 +46,13 @@ class Asked:
     def frame(self) -> pd.DataFrame:
         """The answers: a row for each sentence as it was asked, with its probabilities and certainty."""
         return self.run.cases()
+
+    def __repr__(self) -> str:
+        """Return what a terminal shows: bars for each answer."""
+        from .media.terminal import text_of
+        from .report import asked_text
+
+        return text_of(asked_text(self.run, self.sentences, self.left_out))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: a picture and a sentence for each sentence asked."""

@@ -96,16 +96,13 @@ def print_out(renderable: Any) -> None:
     """Print a table or text on standard output; outside of a terminal as wide as needed (or as COLUMNS says)."""
     from rich.console import Console
 
+    from ..media import terminal
+
     console = Console(highlight=False)
     if console.is_terminal:
         console.print(renderable)
-        return
-    if "COLUMNS" not in os.environ:
-        console = Console(highlight=False, width=10_000)
-    with console.capture() as captured:
-        console.print(renderable)
-    # Tables fill their last column with blanks, which a file does not need.
-    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    else:
+        typer.echo(terminal.text_of(renderable, width=None if "COLUMNS" in os.environ else 10_000))
 
 
 def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:

@@ -22,6 +22,15 @@ NAME = 12
 """Letters that a folded name needs at least."""
 
 
+def text_of(renderable: RenderableType, *, width: int | None = None) -> str:
+    """Return the text that a terminal would show, for what is none; it is as wide as COLUMNS says without a width."""
+    console = Console(highlight=False, width=width, color_system=None, force_jupyter=False)
+    with console.capture() as captured:
+        console.print(renderable)
+    # Tables fill their last column with blanks, which a file does not need.
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
 def draw(shown: Shown | Section, *, every: bool = True) -> RenderableType:
     """Return what a terminal shows of a finding, table, chart or section; `every`: folded rows and sections, too."""
     if isinstance(shown, Finding):
