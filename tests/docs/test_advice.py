@@ -226,7 +226,7 @@ CASES: dict[Callable[[Path], None], tuple[tuple[str, str], ...]] = {
         ("cli/config.py", "equipoise init --all"),
         ("cli/config.py", "equipoise list metrics"),
     ),
-    faulty_tables: (("cli/data.py", "equipoise data check {}{}"), ("verdict/validity.py", "equipoise data check {}")),
+    faulty_tables: (("cli/data.py", "equipoise data check {}{}"), ("verdict/validity.py", "equipoise data check {}{}")),
     own_documents: (("cli/data.py", "equipoise data show {}"),),
     a_long_report: (
         ("media/terminal.py", "equipoise report RUN --all"),
