@@ -349,22 +349,6 @@ def browser() -> Iterator[Any]:
         started.close()
 
 
-CHARTS_WITHOUT_VALUES = """() => {
-  for (const box of document.querySelectorAll("details")) box.open = true;
-  return new Promise((done) => setTimeout(() => done([...document.querySelectorAll("svg.chart")].filter((chart) => {
-    const box = chart.closest(".several, .map") || chart.closest("figure");
-    return !box || !box.querySelector(".values tbody tr th[scope=row]");
-  }).map((chart) => chart.getAttribute("aria-label"))), 0));
-}"""
-"""Opens every table of a page, and names the charts that have none."""
-
-
-@pytest.fixture(scope="session")
-def charts_without_values() -> str:
-    """Return a script that names the charts of a page without a table of their numbers."""
-    return CHARTS_WITHOUT_VALUES
-
-
 @pytest.fixture
 def opened(browser: Any) -> Iterator[Callable[..., Any]]:
     """Return a function that opens a page; at the end no script failed and nothing but the page was asked for."""

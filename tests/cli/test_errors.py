@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.cli import app, errors
+from equipoise.cli import errors
 from equipoise.cli.errors import NO_MEMORY, in_options, is_out_of_memory
 from equipoise.options import OptionError
 from equipoise.records import EquipoiseError, ModelError, OtherRunError
@@ -366,22 +366,6 @@ def test_an_extra_is_that_of_the_survey_where_a_survey_needs_it() -> None:
         scope["fail"](plain)
     except ModuleNotFoundError as error:
         assert errors._extra("fastapi", error) == "builder"
-
-
-@pytest.mark.parametrize(
-    ("words", "way_out"),
-    [
-        (("audit", "--model", "planted"), "--model is not an option of audit: write equipoise audit MODEL"),
-        (("gate", "--run", "runs/a"), "--run is not an option of gate: write equipoise gate RUN"),
-        (("audit", "planted", "mine.csv"), "extra argument(s) (mine.csv); data are named with --data (see equipoise"),
-        (("gate", "runs/a", "runs/b"), "extra argument(s) (runs/b) (see equipoise gate --help)"),
-        (("audit", "--modle", "x"), "No such option: --modle (Possible options:"),
-    ],
-)
-def test_a_wrong_way_to_call_a_command_names_the_right_one(words: tuple[str, ...], way_out: str) -> None:
-    with pytest.raises(errors.UsageError) as refused:
-        app(list(words), standalone_mode=False, prog_name="equipoise")
-    assert way_out in errors._usage(refused.value)
 
 
 def test_names_of_an_error_are_told_once_as_options() -> None:

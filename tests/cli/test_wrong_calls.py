@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.cli import errors
+from equipoise.cli import app, errors
 from equipoise.cli.errors import NO_MEMORY
 
 
@@ -51,3 +51,19 @@ def test_what_ends_a_process_whose_memory_runs_out_is_kept(monkeypatch: pytest.M
     monkeypatch.setattr(errors.sys, "platform", "win32")
     errors.end_in_a_sentence(7)
     assert len(kept) == 1 and len(done) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "way_out"),
+    [
+        (("audit", "--model", "planted"), "--model is not an option of audit: write equipoise audit MODEL"),
+        (("gate", "--run", "runs/a"), "--run is not an option of gate: write equipoise gate RUN"),
+        (("audit", "planted", "mine.csv"), "extra argument(s) (mine.csv); data are named with --data (see equipoise"),
+        (("gate", "runs/a", "runs/b"), "extra argument(s) (runs/b) (see equipoise gate --help)"),
+        (("audit", "--modle", "x"), "No such option: --modle (Possible options:"),
+    ],
+)
+def test_a_wrong_way_to_call_a_command_names_the_right_one(words: tuple[str, ...], way_out: str) -> None:
+    with pytest.raises(errors.UsageError) as refused:
+        app(list(words), standalone_mode=False, prog_name="equipoise")
+    assert way_out in errors._usage(refused.value)

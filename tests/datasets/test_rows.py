@@ -15,7 +15,7 @@ import pytest
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.dataset import Fault
-from equipoise.datasets.rows import READERS, read_rows, read_text, rows_in_memory
+from equipoise.datasets.rows import READERS, parse_toml, read_rows, read_text, rows_in_memory
 from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError, EquipoiseError
 
@@ -292,3 +292,9 @@ def test_why_parquet_cannot_be_read_is_its_first_line(
     with pytest.raises(DatasetError) as caught:
         read_rows(tmp_path / "a.parquet")
     assert str(caught.value) == f"a.parquet: cannot be read as Parquet ({reason})"
+
+
+def test_what_is_not_toml_is_refused_by_its_file() -> None:
+    assert parse_toml("a.toml", "x = 1") == {"x": 1}
+    with pytest.raises(DatasetError, match=r"^a\.toml: is not TOML \("):
+        parse_toml("a.toml", "x")

@@ -86,9 +86,8 @@ def test_every_format_gives_the_same_examples(tmp_path: Path, ending: str) -> No
     assert load_table(path).sha256 == expected.sha256
 
 
-@pytest.mark.parametrize("gold", ["", None, float("nan"), "  "])
-def test_without_gold_a_row_has_no_right_answer(tmp_path: Path, gold: object) -> None:
-    example = load_table(write_jsonl(tmp_path, {**ROW, "gold": gold})).examples[0]
+def test_without_gold_a_row_has_no_right_answer(tmp_path: Path) -> None:
+    example = load_table(write_jsonl(tmp_path, {**ROW, "gold": None})).examples[0]
     assert (example.gold, example.answerable, example.groups["type"]) == (None, False, "type1")
 
 
@@ -196,9 +195,6 @@ def test_synthbias_loads_as_a_table_with_the_same_content(real_data) -> None:
             other.stereotype,
         )
         assert (one.groups, one.slots, one.answerable) == (other.groups, other.slots, other.answerable)
-
-
-# --- what goes wrong
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,17 @@ from equipoise.measuring.tables import item_columns, set_columns
 from equipoise.metrics import METRICS
 from equipoise.metrics.columns import LETTERS
 from equipoise.metrics.table.questions import MEANINGS
-from equipoise.records import BOTH_OFFERED, DECIDED, OPEN_ANSWER, EquipoiseError, Outcomes, RunKey
+from equipoise.records import ABSENT, BOTH_OFFERED, DECIDED, OPEN_ANSWER, EquipoiseError, Outcomes, RunKey
 from equipoise.tasks import read_wordings
 from equipoise.uncertainty import ESTIMATORS, PERPLEXITY
+
+
+def columns_of(outcomes: Outcomes, disparity: str = "range") -> Any:
+    return Items(outcomes, disparity).columns(PERPLEXITY)
+
+
+def certainty(*probs: float) -> float:
+    return float(PERPLEXITY.certainty(np.array([probs]))[0])
 
 
 def row(pair: str, *probs: float, **facts: Any) -> dict[str, Any]:
@@ -272,3 +280,84 @@ def test_the_certainty_of_labels_is_that_of_conformal_sets() -> None:
     outcomes = asked(builtin(120))
     assert np.array_equal(Items(outcomes).certainty(ESTIMATORS["conformal"]), conformal_certainty(outcomes))
     assert ESTIMATORS["conformal"].over == "labels"
+
+
+def test_rows_of_one_set_are_found_wherever_they_stand(make_outcomes) -> None:
+    names = ["a", "b", "a", "c", "b", "b"]
+    outcomes = make_outcomes([{"pair": name, "probs": (1, 0)} for name in names])
+    assert Items(outcomes).members.tolist() == [[0, 2, ABSENT], [1, 4, 5]]
+
+
+def test_a_set_lies_within_one_seed(make_outcomes) -> None:
+    rows = [{"pair": "a", "probs": (1, 0), "variant": f"seed={seed}"} for seed in (0, 1, 0, 1)]
+    assert Items(make_outcomes(rows)).members.tolist() == [[0, 2], [1, 3]]
+
+
+def test_items_without_a_counterpart_make_no_set(make_outcomes) -> None:
+    outcomes = make_outcomes([{"pair": name, "probs": (0.9, 0.1), "gold": 0} for name in "abc"])
+    assert len(Items(outcomes).members) == 0
+    assert np.isnan(columns_of(outcomes)["u"]).all()
+
+
+def test_u_stands_on_the_first_item_of_its_set_by_the_rule_for_its_kind(make_outcomes) -> None:
+    rows = [
+        {"pair": "r", "probs": (0.9, 0.1), "gold": 0},
+        {"pair": "a", "probs": (0.8, 0.2)},
+        {"pair": "r", "probs": (0.4, 0.6), "gold": 0},
+        {"pair": "a", "probs": (0.3, 0.7)},
+    ]
+    columns = columns_of(make_outcomes(rows))
+    resolvable = 1 - (certainty(0.9, 0.1) + certainty(0.4, 0.6)) / 2
+    ambiguous = certainty(0.8, 0.2) - certainty(0.3, 0.7)
+    np.testing.assert_allclose(columns["u"], [resolvable, 1 - ambiguous, np.nan, np.nan], atol=1e-12)
+    np.testing.assert_allclose(columns["u_eq3"], [resolvable, 1 - ambiguous / 2, np.nan, np.nan], atol=1e-12)
+    signed = 1 - (certainty(0.8, 0.2) + certainty(0.3, 0.7)) / 2
+    assert columns["u_signed"][1] == pytest.approx(signed, abs=1e-12)
+
+
+def test_only_the_signed_u_sees_a_model_that_flips_with_full_confidence(make_outcomes) -> None:
+    outcomes = make_outcomes([{"pair": "a", "probs": probs} for probs in [(1, 0), (0, 1)]])
+    columns = columns_of(outcomes)
+    assert [columns[name][0] for name in ("u", "u_eq3", "u_signed")] == [1, 1, 0]
+
+
+def test_an_unanswerable_item_with_a_label_counts_for_accuracy_but_not_for_desirability(make_outcomes) -> None:
+    row = {"pair": "a", "probs": (0.2, 0.8), "gold": 0, "answerable": False}
+    columns = columns_of(make_outcomes([row]))
+    assert columns["correct"][0] == 0
+    assert columns["desirability"][0] == pytest.approx(certainty(0.2, 0.8))
+    assert columns["performance"][0] == pytest.approx(1 - certainty(0.2, 0.8))
+
+
+def test_a_tie_is_wrong_and_chose_nobody(make_outcomes) -> None:
+    row = {"pair": "a", "probs": (0.5, 0.5), "gold": 0, "side": "male", "stereotype": "pro"}
+    columns = columns_of(make_outcomes([row]))
+    assert (columns["correct"][0], columns["chosen_positive"][0]) == (0, False)
+    assert abs(columns["desirability"][0]) == 0
+
+
+def test_mass_is_the_raw_probability_of_all_candidates(make_outcomes) -> None:
+    columns = columns_of(make_outcomes([{"pair": "a", "probs": (0.75, 0.25), "mass": 0.3}]))
+    assert columns["candidate_mass"][0] == pytest.approx(0.3)
+
+
+def test_three_pronouns_are_compared_by_the_disparity_asked_for(make_outcomes) -> None:
+    rows = [{"pair": "r", "probs": (p, 1 - p), "gold": 0} for p in (0.9, 0.6, 0.2)]
+    d = [certainty(0.9, 0.1), certainty(0.6, 0.4), -certainty(0.2, 0.8)]
+    expected = {
+        "range": d[0] - d[2],
+        "pairwise": (d[0] - d[1] + d[1] - d[2] + d[0] - d[2]) / 3,
+        "deviation": 2 * float(np.std(d)),
+    }
+    for kind, apart in expected.items():
+        columns = columns_of(make_outcomes(rows), kind)
+        assert columns["u"][0] == pytest.approx(1 - apart / 2, abs=1e-12)
+
+
+def test_a_pair_beside_triples_is_compared_as_a_pair(make_outcomes) -> None:
+    triple = [{"pair": "t", "probs": (p, 1 - p), "gold": 0} for p in (0.9, 0.6, 0.2)]
+    pair = [{"pair": "p", "probs": (p, 1 - p), "gold": 0} for p in (0.9, 0.6)]
+    for kind in ("range", "pairwise", "deviation"):
+        together = columns_of(make_outcomes(triple + pair), kind)["u"]
+        alone = columns_of(make_outcomes(pair), kind)["u"]
+        assert together[3] == pytest.approx(alone[0], abs=1e-12)

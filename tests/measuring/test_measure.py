@@ -17,7 +17,7 @@ from equipoise.measuring.part import set_sentences
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.columns import COLUMNS
 from equipoise.metrics.groups import mean
-from equipoise.records import ABSENT, EquipoiseError, Estimate, Measurement, Outcomes, RunKey
+from equipoise.records import EquipoiseError, Estimate, Measurement, Outcomes, RunKey
 from equipoise.uncertainty import ENTROPY, ESTIMATORS, PERPLEXITY, RENYI, Estimator
 
 LABELS = RunKey("model", "data", "task")
@@ -104,78 +104,6 @@ def test_there_is_a_column_for_every_name_that_metrics_may_read(mixed: Outcomes)
     assert identities <= {name for metric in EVERYTHING if metric.unit == "identity" for name in metric.inputs}
 
 
-def test_rows_of_one_set_are_found_wherever_they_stand(make_outcomes) -> None:
-    names = ["a", "b", "a", "c", "b", "b"]
-    outcomes = make_outcomes([{"pair": name, "probs": (1, 0)} for name in names])
-    assert set_members(outcomes).tolist() == [[0, 2, ABSENT], [1, 4, 5]]
-
-
-def test_a_set_lies_within_one_seed(make_outcomes) -> None:
-    rows = [{"pair": "a", "probs": (1, 0), "variant": f"seed={seed}"} for seed in (0, 1, 0, 1)]
-    assert set_members(make_outcomes(rows)).tolist() == [[0, 2], [1, 3]]
-
-
-def test_items_without_a_counterpart_make_no_set(make_outcomes) -> None:
-    outcomes = make_outcomes([{"pair": name, "probs": (0.9, 0.1), "gold": 0} for name in "abc"])
-    assert len(set_members(outcomes)) == 0
-    assert np.isnan(item_columns(outcomes, PERPLEXITY)["u"]).all()
-
-
-def test_u_stands_on_the_first_item_of_its_set_by_the_rule_for_its_kind(make_outcomes) -> None:
-    rows = [
-        {"pair": "r", "probs": (0.9, 0.1), "gold": 0},
-        {"pair": "a", "probs": (0.8, 0.2)},
-        {"pair": "r", "probs": (0.4, 0.6), "gold": 0},
-        {"pair": "a", "probs": (0.3, 0.7)},
-    ]
-    columns = item_columns(make_outcomes(rows), PERPLEXITY)
-    resolvable = 1 - (certainty(0.9, 0.1) + certainty(0.4, 0.6)) / 2
-    ambiguous = certainty(0.8, 0.2) - certainty(0.3, 0.7)
-    np.testing.assert_allclose(columns["u"], [resolvable, 1 - ambiguous, np.nan, np.nan], atol=1e-12)
-    np.testing.assert_allclose(columns["u_eq3"], [resolvable, 1 - ambiguous / 2, np.nan, np.nan], atol=1e-12)
-    signed = 1 - (certainty(0.8, 0.2) + certainty(0.3, 0.7)) / 2
-    assert columns["u_signed"][1] == pytest.approx(signed, abs=1e-12)
-
-
-def test_only_the_signed_u_sees_a_model_that_flips_with_full_confidence(make_outcomes) -> None:
-    outcomes = make_outcomes([{"pair": "a", "probs": probs} for probs in [(1, 0), (0, 1)]])
-    columns = item_columns(outcomes, PERPLEXITY)
-    assert [columns[name][0] for name in ("u", "u_eq3", "u_signed")] == [1, 1, 0]
-
-
-def test_an_unanswerable_item_with_a_label_counts_for_accuracy_but_not_for_desirability(make_outcomes) -> None:
-    row = {"pair": "a", "probs": (0.2, 0.8), "gold": 0, "answerable": False}
-    columns = item_columns(make_outcomes([row]), PERPLEXITY)
-    assert columns["correct"][0] == 0
-    assert columns["desirability"][0] == pytest.approx(certainty(0.2, 0.8))
-    assert columns["performance"][0] == pytest.approx(1 - certainty(0.2, 0.8))
-
-
-def test_a_tie_is_wrong_and_chose_nobody(make_outcomes) -> None:
-    row = {"pair": "a", "probs": (0.5, 0.5), "gold": 0, "side": "male", "stereotype": "pro"}
-    columns = item_columns(make_outcomes([row]), PERPLEXITY)
-    assert (columns["correct"][0], columns["chosen_positive"][0]) == (0, False)
-    assert abs(columns["desirability"][0]) == 0
-
-
-def test_mass_is_the_raw_probability_of_all_candidates(make_outcomes) -> None:
-    columns = item_columns(make_outcomes([{"pair": "a", "probs": (0.75, 0.25), "mass": 0.3}]), PERPLEXITY)
-    assert columns["candidate_mass"][0] == pytest.approx(0.3)
-
-
-def test_three_pronouns_are_compared_by_the_disparity_asked_for(make_outcomes) -> None:
-    rows = [{"pair": "r", "probs": (p, 1 - p), "gold": 0} for p in (0.9, 0.6, 0.2)]
-    d = [certainty(0.9, 0.1), certainty(0.6, 0.4), -certainty(0.2, 0.8)]
-    expected = {
-        "range": d[0] - d[2],
-        "pairwise": (d[0] - d[1] + d[1] - d[2] + d[0] - d[2]) / 3,
-        "deviation": 2 * float(np.std(d)),
-    }
-    for kind, apart in expected.items():
-        columns = item_columns(make_outcomes(rows), PERPLEXITY, disparity=kind)
-        assert columns["u"][0] == pytest.approx(1 - apart / 2, abs=1e-12)
-
-
 def test_sets_of_different_sizes_are_compared_pairwise_unless_asked_otherwise(make_outcomes) -> None:
     triples = [{"pair": f"t{n}", "probs": (p, 1 - p), "gold": 0} for n in range(2) for p in (0.9, 0.6, 0.2)]
     pair = [{"pair": "p", "probs": (p, 1 - p), "gold": 0} for p in (0.9, 0.6)]
@@ -189,15 +117,6 @@ def test_sets_of_different_sizes_are_compared_pairwise_unless_asked_otherwise(ma
     assert "(1 of 2, 2 of 3): U compares them pairwise" in second
     assert "by range" in list(set_sentences(Items(lone, "range")))[1]
     assert list(set_sentences(Items(make_outcomes(triples)))) == []
-
-
-def test_a_pair_beside_triples_is_compared_as_a_pair(make_outcomes) -> None:
-    triple = [{"pair": "t", "probs": (p, 1 - p), "gold": 0} for p in (0.9, 0.6, 0.2)]
-    pair = [{"pair": "p", "probs": (p, 1 - p), "gold": 0} for p in (0.9, 0.6)]
-    for kind in ("range", "pairwise", "deviation"):
-        together = item_columns(make_outcomes(triple + pair), PERPLEXITY, disparity=kind)["u"]
-        alone = item_columns(make_outcomes(pair), PERPLEXITY, disparity=kind)["u"]
-        assert together[3] == pytest.approx(alone[0], abs=1e-12)
 
 
 def test_the_columns_of_items_and_pairs_name_every_estimator_but_the_default(mixed: Outcomes) -> None:

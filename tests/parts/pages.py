@@ -26,3 +26,17 @@ def walked(tab: Any, most: int = 1000) -> Iterator[Any]:
     for number in range(min(most, int(tab.locator("#case-list [role=option]").first.get_attribute("aria-setsize")))):
         tab.keyboard.press("ArrowDown" if number else "Home")
         yield tab.locator("#case-detail .case")
+
+
+def charts_without_values(tab: Any) -> list[str]:
+    """Return the names of the charts of a page that have no table of their numbers; every table is then open."""
+    script = """() => {
+      for (const box of document.querySelectorAll("details")) box.open = true;
+      return new Promise((done) => setTimeout(() => done(
+        [...document.querySelectorAll("svg.chart")].filter((chart) => {
+          const box = chart.closest(".several, .map") || chart.closest("figure");
+          return !box || !box.querySelector(".values tbody tr th[scope=row]");
+        }).map((chart) => chart.getAttribute("aria-label"))
+      ), 0));
+    }"""
+    return list(tab.evaluate(script))

@@ -288,14 +288,6 @@ def _filter(choice: dict[str, Any]) -> None:
     choice["message"] = {"content": ""}
 
 
-def _empty(choice: dict[str, Any]) -> None:
-    choice["message"] = {"content": ""}
-
-
-def _refuse(choice: dict[str, Any]) -> None:
-    choice["message"] = {"content": None, "refusal": "I will not say"}
-
-
 def _message(value: Any) -> Callable[[dict[str, Any]], None]:
     def change(choice: dict[str, Any]) -> None:
         choice["message"] = value
@@ -380,12 +372,12 @@ TOKENS = {
 }
 
 TEXTS = {
-    "empty texts": Kind(_texts(_empty)),
-    "some texts empty": Kind(_texts(_empty, every=3)),
+    "empty texts": Kind(_texts(_message({"content": ""}))),
+    "some texts empty": Kind(_texts(_message({"content": ""}), every=3)),
     "filtered texts": Kind(_texts(_filter)),
     "some texts filtered": Kind(_texts(_filter, every=3)),
-    "refusals": Kind(_texts(_refuse)),
-    "some refusals": Kind(_texts(_refuse, every=4)),
+    "refusals": Kind(_texts(_message({"content": None, "refusal": "I will not say"}))),
+    "some refusals": Kind(_texts(_message({"content": None, "refusal": "I will not say"}), every=4)),
     "a text is a number": Kind(_texts(_message({"content": 7}))),
     "a text is null": Kind(_texts(_message({"content": None}))),
     "half of a character": Kind(_texts(_message({"content": "\ud800"}))),

@@ -98,21 +98,6 @@ def test_a_folder_in_use_is_refused_by_name(copy: Path) -> None:
     assert len(remeasure(copy).measurements)
 
 
-@pytest.mark.parametrize("place", ["missing", "file"])
-def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, place: str) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match=r"is not a run folder: it has no manifest\.json$"):
-        load(tmp_path / place)
-
-
-def test_a_folder_of_runs_names_one_of_them(tmp_path: Path) -> None:
-    for name in ("b", "a"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "manifest.json").write_text("{}")
-    with pytest.raises(RunError, match=rf"it has no manifest\.json, but folders in it do, such as {tmp_path}/a$"):
-        load(tmp_path)
-
-
 def test_a_run_of_other_weights_is_left_alone(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.begin(MANIFEST)
@@ -139,11 +124,7 @@ def test_the_default_folder_tells_apart_what_is_asked_but_not_how_it_is_measured
 
 
 OLD = RunManifest("m", {}, {}, {}, SETTINGS, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00", "then", ["old"])
-
-
 NEW = replace(OLD, notes=["new"])
-
-
 TABLES = ("measurements.csv", "pairs.parquet", "outcomes.parquet")
 
 
@@ -335,19 +316,6 @@ def test_a_table_is_asked_for_by_its_name(folder: RunFolder) -> None:
         RunError, match=r"pairs\.parquet is damaged \(it is not the file that the run wrote\); run the command"
     ):
         folder.content("pairs.parquet")
-
-
-def test_a_run_under_way_says_how_to_continue(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "a" / "b" / "run")
-    with folder.held():
-        folder.begin(replace(OLD, finished=None))
-    with pytest.raises(
-        RunError, match=r"was not finished; run its command again to continue: equipoise audit m --out "
-    ):
-        folder.content("pairs.parquet")
-    with pytest.raises(RunError) as error:
-        folder.add({"x.csv": "a"})
-    assert str(error.value) == f"the run in {folder.path} changed while this was made from it; run the command again"
 
 
 def test_what_was_made_from_measurements_goes_with_them(folder: RunFolder) -> None:

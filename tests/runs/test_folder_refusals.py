@@ -7,8 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from equipoise import load
 from equipoise.files import plain_file
-from equipoise.records import RunError
+from equipoise.records import RunError, RunManifest
 from equipoise.runs.folder import RunFolder
 
 
@@ -52,3 +53,31 @@ def test_a_table_that_cannot_be_used_is_named(folder: RunFolder) -> None:
     }.items():
         with pytest.raises(RunError, match=rf"{name} is damaged \("):
             use()
+
+
+@pytest.mark.parametrize("place", ["missing", "file"])
+def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match=r"is not a run folder: it has no manifest\.json$"):
+        load(tmp_path / place)
+
+
+def test_a_folder_of_runs_names_one_of_them(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text("{}")
+    with pytest.raises(RunError, match=rf"it has no manifest\.json, but folders in it do, such as {tmp_path}/a$"):
+        load(tmp_path)
+
+
+def test_a_run_under_way_says_how_to_continue(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "a" / "b" / "run")
+    with folder.held():
+        folder.begin(RunManifest("m", {}, {}, {}, {}, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00"))
+    with pytest.raises(
+        RunError, match=r"was not finished; run its command again to continue: equipoise audit m --out "
+    ):
+        folder.content("pairs.parquet")
+    with pytest.raises(RunError) as error:
+        folder.add({"x.csv": "a"})
+    assert str(error.value) == f"the run in {folder.path} changed while this was made from it; run the command again"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from pages import Opened, number_of_cases, values
+from pages import Opened, number_of_cases, values, walked
 from playwright.sync_api import expect
 
 from equipoise.datasets.pronouns import PRONOUNS
@@ -166,3 +166,78 @@ def test_signed_u_sorts_changed_answers_first(opened: Opened, page: Path, plante
     assert values(tab, "#case-list .u strong")[:8] == pytest.approx(signed.tolist(), abs=6e-4)
     tab.select_option("#case-type", "type2")
     assert tab.locator("#case-list .u strong").count() == 0, "where an answer is right, U sees that it changed"
+
+
+def test_a_case_shows_the_numbers_of_the_run(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, run = opened(page), Run(planted_run)
+    pairs = run.pairs.sort_values("u")
+    case = tab.locator("#case-detail .case")
+    assert case.locator(".u b").text_content() == f"{pairs['u'].iloc[0]:.3f}"
+    items = run.outcomes[run.outcomes["set_id"] == pairs["set_id"].iloc[0]]
+    shown = case.locator(".numbers div:nth-child(3) dd").all_text_contents()
+    assert [float(one) for one in shown] == pytest.approx(items["desirability"].tolist(), abs=6e-4)
+    perplexities = case.locator(".numbers div:nth-child(2) dd").all_text_contents()
+    assert [float(one) for one in perplexities] == pytest.approx(items["perplexity"].tolist(), abs=6e-4)
+    bars = case.locator(".bar-value").all_text_contents()
+    expected = [f"{100 * p:.1f}%" for probs in items["probs"] for p in probs]
+    assert bars == expected
+    text = run.examples.set_index("id").loc[items["example_id"].iloc[0], "text"]
+    mark = case.locator("mark").text_content()
+    assert mark in ("he / she", "him / her", "his / her")
+    assert case.locator(".sentence").text_content().replace(mark, mark.split(" / ")[0]) == text
+
+
+@pytest.mark.slow
+def test_search_and_every_filter_find_what_the_tables_hold(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, run = opened(page), Run(planted_run)
+    items = run.outcomes.merge(run.examples[["id", "text", "slots"]], left_on="example_id", right_on="id")
+
+    def sets(rows: pd.Series) -> int:
+        return int(items[rows]["set_id"].nunique())
+
+    assert number_of_cases(tab) == items["set_id"].nunique()
+    tab.fill("#case-search", "NURSE")
+    assert number_of_cases(tab) == sets(items["text"].str.lower().str.contains("nurse")) > 0
+    tab.fill("#case-search", "")
+    tab.select_option("#case-occupation", "nurse")
+    named = items["text"].str.lower().str.contains(r"\bnurse\b")
+    assert number_of_cases(tab) == sets(named) > 0
+    tab.select_option("#case-occupation", "")
+    tab.select_option("#case-type", label="ambiguous (type 1)")
+    assert number_of_cases(tab) == sets(items["type"] == "type1") > 0
+    tab.select_option("#case-type", "")
+    tab.select_option("#case-pronoun", label="her")
+    tab.select_option("#case-correct", "0")
+    assert number_of_cases(tab) == sets(items["slots"].str.contains('"her"') & (items["correct"] == 0)) > 0
+    tab.select_option("#case-pronoun", "")
+    tab.select_option("#case-group", label="stereotype: pro")
+    assert number_of_cases(tab) == sets((items["stereotype"] == "pro") & (items["correct"] == 0))
+    tab.select_option("#case-group", "")
+    tab.select_option("#case-correct", "both")
+    differs = items.groupby("set_id")["correct"].nunique() == 2
+    assert number_of_cases(tab) == int(differs.sum()) > 0
+    tab.select_option("#case-correct", "none")
+    assert number_of_cases(tab) == sets(items["correct"].isna())
+    tab.fill("#case-search", "no such words at all")
+    assert "No case fits" in tab.inner_text("#case-count")
+    assert tab.locator("#case-list [role=option], #case-detail .case").count() == 0
+
+
+@pytest.mark.slow
+def test_cases_sort_by_u_and_by_d_and_come_as_one_scrolls(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab = opened(page)
+    assert 0 < tab.locator("#case-list [role=option]").count() < number_of_cases(tab)
+    tab.evaluate("document.getElementById('case-list').scrollTop = 1e6")
+    tab.wait_for_selector(f"#case-list [aria-posinset='{number_of_cases(tab)}']")
+    tab.select_option("#case-sort", "u-up")
+    shown = values(tab, "#case-list .u b")
+    assert shown == sorted(shown) and shown[0] < shown[-1]
+    tab.select_option("#case-sort", "u-down")
+    shown = values(tab, "#case-list .u b")
+    assert shown == sorted(shown, reverse=True)
+    tab.select_option("#case-sort", "d-down")
+    largest = [
+        max(abs(float(one)) for one in case.locator(".numbers div:nth-child(3) dd").all_text_contents())
+        for case in walked(tab, 8)
+    ]
+    assert largest == sorted(largest, reverse=True)

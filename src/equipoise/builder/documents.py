@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..datasets.pronouns import KNOWN
-from ..datasets.rows import READERS, read_rows, read_text
+from ..datasets.rows import READERS, parse_toml, read_rows, read_text
 from ..datasets.templates import FILE_KEYS, PRONOUN, load_templates
 from ..files import write_file
 from ..records import DatasetError
@@ -112,10 +112,7 @@ def _name(path: Path) -> str:
 def _head(path: Path) -> tuple[str, Wanted]:
     """Return the text of the slots file, and what its groups have words for; its own errors come from the loader."""
     text = read_text(path)
-    try:
-        content: Mapping[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise DatasetError(f"{path.name}: is not TOML ({error})") from None
+    content: Mapping[str, Any] = parse_toml(path.name, text)
     for key in content:
         if key not in HEAD_KEYS:
             raise DatasetError(f"{path.name}: unknown key {key!r}; the keys are: {', '.join(HEAD_KEYS)}")

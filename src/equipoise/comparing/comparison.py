@@ -247,7 +247,7 @@ def _differences(runs: Sequence[Run], matches: Sequence[Match], choices: Choices
     for number, (matched, (a, b), compared) in enumerate(several):
         names = runs[a].name, runs[b].name
         say("comparing", number, len(several))
-        clusters = int(matched.items[a].clusters.max()) + 1
+        clusters = matched.items[a].cluster_count
         results = paired_differences([c.contest for c in compared], clusters=clusters, trial=trial)
         for contest, plain in zip(compared, results, strict=True):
             leeway, other = (reach[id(matched)][run].get((contest.metric, contest.group), Leeway()) for run in (a, b))

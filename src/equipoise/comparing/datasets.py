@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from ..datasets.neutral import family
+from ..measuring.cells import of_type
 from ..records import EquipoiseError, Measurement, group_label
 from ..runs.measurements import Measurements
 from ..runs.run import Part, Run
@@ -108,7 +109,7 @@ def between_datasets(
 def _difference(name: str, task: str, kind: str, values: Values) -> Tested:
     first, second = values
     difference = independent_difference(first.estimate, second.estimate)
-    about = (name, f"{first.dataset} − {second.dataset}", task, group_label({"type": kind} if kind else {}))
+    about = (name, f"{first.dataset} − {second.dataset}", task, group_label(of_type(kind)))
     return Tested(Measurement(first.metric, *about, difference, first.better), first.dataset, second.dataset)
 
 

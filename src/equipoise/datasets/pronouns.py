@@ -7,7 +7,6 @@ which, so nothing here guesses it. The form of a "her" comes from its counterpar
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 from .. import packaged
 from ..records import DatasetError
 from ..records.scripts import find_word, is_word, lowered
-from .rows import read_text
+from .rows import parse_toml, read_text
 
 FORMS = ("subject", "object", "possessive", "reflexive")
 
@@ -48,10 +47,7 @@ class PronounSet:
 
 def read_pronouns(file: str, text: str) -> dict[str, PronounSet]:
     """Return the sets of a TOML text by their subject form; an error names the file and the set."""
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise DatasetError(f"{file}: is not TOML ({error})") from None
+    content = parse_toml(file, text)
     return {subject: _from_fields(file, subject, fields) for subject, fields in content.items()}
 
 

@@ -7,6 +7,7 @@ import csv
 import importlib
 import io
 import json
+import tomllib
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -150,6 +151,14 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror or error}") from None
     return _decode(path.name, content)
+
+
+def parse_toml(file: str, text: str) -> dict[str, Any]:
+    """Return what a TOML text holds; DatasetError names the file of one that is not TOML."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DatasetError(f"{file}: is not TOML ({error})") from None
 
 
 def _decode(file: str, content: bytes) -> str:

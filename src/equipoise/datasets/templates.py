@@ -19,7 +19,7 @@ from typing import Any
 from ..records import DatasetError, Example
 from .dataset import LICENCE, Dataset
 from .pronouns import FORMS, KNOWN, PronounSet
-from .rows import read_text
+from .rows import parse_toml, read_text
 
 SCENARIO = "[[scenario]]"
 SHARED = ("candidates", "good", "questions")
@@ -78,10 +78,7 @@ def load_templates(source: Path | Mapping[str, Any], *, name: str = "") -> Datas
     """Return the dataset of a template file, or of the same content as a dict."""
     if isinstance(source, Path):
         text = read_text(source)
-        try:
-            content: Mapping[str, Any] = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise DatasetError(f"{source.name}: is not TOML ({error})") from None
+        content: Mapping[str, Any] = parse_toml(source.name, text)
         return _Reader(source.name, source.parent, text).dataset(content, name or source.stem, str(source))
     return _Reader("data", None, "").dataset(source, name or "data", "memory")
 

@@ -113,6 +113,11 @@ def _union(rows: Integers, others: Integers | None) -> Integers:
     return np.flatnonzero(inside)
 
 
+def of_type(kind: str) -> dict[str, str]:
+    """Return the part of a group's name that says its type; none where items have no types."""
+    return {"type": kind} if kind else {}
+
+
 def by_type(items: Items) -> list[tuple[str, Integers]]:
     """Return each type with its rows; all rows, as those of "", where no item has a type."""
     every = np.arange(len(items))

@@ -18,6 +18,7 @@ from ..metrics.groups import mean
 from ..records import Estimate, Floats
 from ..stats.paired import Contest, Trial, paired_intervals
 from ..stats.resampling import Statistic
+from .cells import of_type
 from .items import Items
 from .markers import NONE
 from .measure import Measured, Plan
@@ -82,9 +83,8 @@ def marker_changes(sentences: MarkedType) -> Iterator[Change]:
             continue
         markers = attributes.setdefault((parts["augmentation"], parts["attribute"]), {})
         markers.setdefault(parts["marker"], {})[gender] = means
-    kind = {"type": sentences.kind} if sentences.kind else {}
     for (way, attribute), by_marker in attributes.items():
-        parts = {"augmentation": way, "attribute": attribute, **kind}
+        parts = {"augmentation": way, "attribute": attribute, **of_type(sentences.kind)}
         every: list[tuple[Floats, Floats]] = []
         interactions = []
         for marker, genders in by_marker.items():

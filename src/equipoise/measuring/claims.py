@@ -22,7 +22,7 @@ from ..stats.bootstrap import cluster_numbers, joint_numbers
 from ..stats.separation import separations
 from ..stats.signs import SignTests, sign_tests
 from ..uncertainty import PERPLEXITY
-from .cells import by_type
+from .cells import by_type, of_type
 from .columns import Columns
 from .group_pairs import GroupPair, compared_column, compared_pairs
 from .identity_claims import Claim, Name, identity_claims, side_units
@@ -173,7 +173,7 @@ def _units(columns: Columns, contrast: Contrast, rows: Integers, clusters: Integ
 def _pair_claims(items: Items, plan: Plan, kind: str, rows: Integers, pairs: Sequence[GroupPair]) -> Iterator[Claim]:
     """Yield the difference of every two groups by name."""
     columns = items.columns(PERPLEXITY)  # as the differences are measured
-    size = int(items.clusters.max(initial=-1)) + 1
+    size = items.cluster_count
     for metric in plan.metrics:
         # A ratio is not a sum over clusters. Nothing says that it differs: the difference of probabilities does.
         if metric.unit != "pair" or metric.interval == "ratio":
@@ -185,7 +185,7 @@ def _pair_claims(items: Items, plan: Plan, kind: str, rows: Integers, pairs: Seq
             if len(first):
                 apart = np.asarray(values[first] - values[second], dtype=np.float64)
                 units: Floats = np.bincount(items.clusters[first], apart, size).astype(np.float64)
-                yield Claim((metric.name, group_label({"pair": pair.name, **({"type": kind} if kind else {})})), units)
+                yield Claim((metric.name, group_label({"pair": pair.name, **of_type(kind)})), units)
 
 
 def _occupations(
@@ -206,7 +206,7 @@ def _occupations(
             continue
         # Sets that share a base sentence are one piece of evidence.
         means = _by_cluster(values, items.clusters, names, rows)
-        yield metric + suffix(estimator.name), {"type": kind} if kind else {}, means
+        yield metric + suffix(estimator.name), of_type(kind), means
 
 
 def _by_cluster(values: Floats, clusters: Integers, names: Strings, rows: Integers) -> tuple[Floats, Strings]:

@@ -37,8 +37,7 @@ def final_improvement(outcomes: Outcomes, goal: Goal, plan: Plan) -> Estimate | 
         return None
     first, second = (statistics for statistics, _ in (sides if _sign(goal) > 0 else sides[::-1]))
     clusters = int(max(statistic.numbers.max() for statistic in (*first, *second))) + 1
-    means = units.sums / units.counts
-    contest = Contest(first, second, len(means), units.bounds[1], means, units.counts)
+    contest = Contest(first, second, len(units.counts), units.bounds[1], units.means, units.counts)
     trial = Trial(resamples=plan.resamples, permutations=1, level=goal.level, seed=plan.seed)
     (estimate,) = paired_differences([contest], clusters=clusters, trial=trial)
     return estimate

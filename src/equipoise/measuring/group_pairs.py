@@ -21,7 +21,7 @@ from ..stats.bootstrap import of_names
 from ..stats.paired import Contest, Trial, paired_differences
 from ..stats.resampling import Statistic
 from ..uncertainty import PERPLEXITY
-from .cells import by_type
+from .cells import by_type, of_type
 from .evidence import paired_means
 from .items import Items
 from .measure import Measured, Plan, estimates, measured_points, with_families
@@ -126,7 +126,7 @@ def _differences(items: Items, pairs: Sequence[GroupPair], plan: Plan) -> Iterat
         rows = rows[items.applicable[metric.applies_to][rows]]
         tested = [pair for pair in (pair.among(rows) for pair in pairs) if len(pair.rows[0])]
         for pair, estimate in zip(tested, _estimates(items, tested, metric, column, plan), strict=True):
-            parts = {"pair": pair.name, **({"type": kind} if kind else {})}
+            parts = {"pair": pair.name, **of_type(kind)}
             yield Measured(metric, metric.name, parts, estimate)
 
 

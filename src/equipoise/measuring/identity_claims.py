@@ -5,12 +5,13 @@ Each is about sums over clusters, so that all of them are tested together with t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ..records import Booleans, Floats, Integers, Strings, group_label
+from .cells import of_type
 from .changes import marker_changes
 from .items import Items
 from .markers import NEUTRAL, NONE
@@ -76,7 +77,7 @@ def _confidence(sentences: MarkedType) -> tuple[Floats, Floats, Integers]:
 
 def _changed(sentences: MarkedType) -> Iterator[Claim]:
     """Yield the change of each marker, and by how much it differs between he and she."""
-    size = int(sentences.items.clusters.max(initial=-1)) + 1
+    size = sentences.items.cluster_count
     # The cluster of each base sentence.
     places = np.zeros(sentences.sentences, dtype=np.int64)
     places[sentences.numbers] = sentences.items.clusters[sentences.rows]
@@ -99,7 +100,7 @@ def _apart(sentences: MarkedType) -> Iterator[Claim]:
     inside[sentences.rows] = True
     inside &= (ways != NONE) & (privilege != NEUTRAL)
     confidence, shares, clusters = _confidence(sentences)
-    size = int(sentences.items.clusters.max(initial=-1)) + 1
+    size = sentences.items.cluster_count
     for way, name in sorted(set(zip(ways[inside].tolist(), attribute[inside].tolist(), strict=True))):
         rows = np.flatnonzero(inside & (ways == way) & (attribute == name))
         genders, markers = (list(_against_others(group[rows])) for group in (gender, marker))
@@ -146,5 +147,4 @@ def _contrasts(sentences: MarkedType) -> Iterator[tuple[Name, Sides]]:
 
 
 def _name(metric: str, sentences: MarkedType, way: str, **parts: str) -> Name:
-    kind: Mapping[str, str] = {"type": sentences.kind} if sentences.kind else {}
-    return metric, group_label({"augmentation": way, **parts, **kind})
+    return metric, group_label({"augmentation": way, **parts, **of_type(sentences.kind)})

@@ -52,6 +52,11 @@ class Items:
         """The number of each item's resampling unit."""
         return resampling_units(self.outcomes.cluster_id)
 
+    @property
+    def cluster_count(self) -> int:
+        """The number of resampling units."""
+        return int(self.clusters.max(initial=-1)) + 1
+
     @cached_property
     def sentences(self) -> Integers:
         """The number of each item's base sentence."""

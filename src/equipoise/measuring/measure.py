@@ -304,7 +304,7 @@ def jobs(items: Items, plan: Plan) -> Iterator[Job]:
     """Yield the metrics of the plan that apply to some item, with the columns of each estimator."""
     pairs = items.outcomes.sides != ""
     keys = group_keys(items.outcomes, plan.by)
-    population = Population(items.clusters, int(items.clusters.max(initial=-1)) + 1)
+    population = Population(items.clusters, items.cluster_count)
     for metric in plan.metrics:
         applies = items.applicable[metric.applies_to]
         if not applies.any() or metric.unit in ("identity", "pair"):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..metrics.columns import COLUMNS
 from ..records import Booleans, Floats, Integers
 from ..stats.bootstrap import cluster_numbers
+from .cells import of_type
 from .items import Items
 from .markers import NEUTRAL, NONE, contrast_shares, marked_types
 
@@ -147,7 +148,7 @@ class MarkedType:
         names = zip(*(self.items.outcomes.group(name)[rows].tolist() for name in level), strict=True)
         for values, (start, end) in zip(names, pairwise([*starts.tolist(), len(keys)]), strict=True):
             parts = {name: str(value) for name, value in zip(level, values, strict=True) if value}
-            yield {**parts, **({"type": self.kind} if self.kind else {})}, slice(start, end)
+            yield {**parts, **of_type(self.kind)}, slice(start, end)
 
 
 def _is_named(parts: Mapping[str, str], level: Level) -> bool:

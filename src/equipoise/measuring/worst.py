@@ -16,7 +16,7 @@ from ..stats.bootstrap import weight_chunks
 from ..stats.bounded import has_width, hoeffding_radius
 from ..stats.maximum import absolute_radius
 from ..stats.resampling import Statistic, evaluate
-from .cells import CROSS, by_type, by_value
+from .cells import CROSS, by_type, by_value, of_type
 from .items import Items
 from .measure import Measured, Plan, jobs
 from .points import Job
@@ -52,8 +52,8 @@ def worst_groups(items: Items, plan: Plan) -> Iterator[Measured]:
             for kind, rows in kinds:
                 groups = list(_groups(items, job, name, rows))
                 if len(groups) > 1:
-                    worst, estimate = _worst(job, groups, int(items.clusters.max()) + 1, plan)
-                    parts = {name: worst, **({"type": kind} if kind else {}), "worst_of": str(len(groups))}
+                    worst, estimate = _worst(job, groups, items.cluster_count, plan)
+                    parts = {name: worst, **of_type(kind), "worst_of": str(len(groups))}
                     yield Measured(job.metric, job.name, parts, estimate)
 
 

@@ -129,11 +129,13 @@ def pair_ucerf_unanswerable(certainty: Floats, *, kind: str = "range") -> Floats
 
 def accuracy_difference(correct: Floats, stereotype: Strings, *, weights: Weights = None) -> Value:
     """Return (accuracy of pro - accuracy of anti-stereotypical items), stacked."""
-    pro, anti = (
-        share(correct, stereotype == name, weights=weights, of=f"accuracy of {name}-stereotypical items")
-        for name in ("pro", "anti")
-    )
-    return np.stack([pro - anti])
+    return np.stack([_apart(correct, stereotype, ("pro", "anti"), "accuracy of {}-stereotypical items", weights)])
+
+
+def _apart(values: Floats, groups: Strings, names: tuple[str, str], of: str, weights: Weights) -> Value:
+    """Return the mean of one group's values less that of another's; `of` says what is undefined without items."""
+    first, second = (share(values, groups == name, weights=weights, of=of.format(name)) for name in names)
+    return first - second
 
 
 accuracy_gap = Norm(accuracy_difference, total_size)
@@ -145,20 +147,12 @@ def desirability_gap(desirability: Floats, stereotype: Strings, *, weights: Weig
 
     Positive: the model is surer and more often right where a sentence fits the stereotype.
     """
-    pro, anti = (
-        share(desirability, stereotype == name, weights=weights, of=f"desirability of {name}-stereotypical items")
-        for name in ("pro", "anti")
-    )
-    return pro - anti
+    return _apart(desirability, stereotype, ("pro", "anti"), "desirability of {}-stereotypical items", weights)
 
 
 def certainty_gap(certainty: Floats, gender: Strings, *, weights: Weights = None) -> Value:
     """Return mean certainty with male less that with female pronouns, in [-1, 1]; 0 is best: neither way is better."""
-    male, female = (
-        share(certainty, gender == name, weights=weights, of=f"certainty of {name} items")
-        for name in ("male", "female")
-    )
-    return male - female
+    return _apart(certainty, gender, ("male", "female"), "certainty of {} items", weights)
 
 
 def odds_differences(

@@ -12,6 +12,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -84,18 +85,14 @@ class ScoreStore:
 
     def scorer(self, engine: Engine, progress: Progress | None = None) -> Scorer:
         """Return a function that scores prompts with the engine, and asks it only for what is not kept yet."""
-
-        def score(prompts: Sequence[Prompt]) -> list[Score]:
-            return self._score(engine, prompts, progress)
-
-        return score
+        return partial(self._score, engine, progress)
 
     def scored(self) -> set[str]:
         """Return the examples of which every prompt has a score, among those that an engine was asked last."""
         waiting = {prompt.example_id for prompt, number in zip(*self._asked, strict=True) if number in self._waiting}
         return {prompt.example_id for prompt in self._asked[0]} - waiting
 
-    def _score(self, engine: Engine, prompts: Sequence[Prompt], progress: Progress | None) -> list[Score]:
+    def _score(self, engine: Engine, progress: Progress | None, prompts: Sequence[Prompt]) -> list[Score]:
         """Return the score of every prompt; each batch is kept as soon as it is scored.
 
         Batches are planned over all prompts, so that a run that was killed computes the same batches as one that

@@ -12,7 +12,7 @@ above 0, so units may differ in size.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,6 +40,20 @@ class Units:
     bounds: tuple[float, float] = (0.0, 1.0)
     most: float = 1.0
     horizon: int = 1000
+
+    @property
+    def means(self) -> Floats:
+        """The mean of the items of each unit."""
+        return self.sums / self.counts
+
+    @property
+    def ratio(self) -> float:
+        """The mean of all items."""
+        return float(self.sums.sum() / self.counts.sum())
+
+    def take(self, places: Integers) -> Units:
+        """Return these units; of a table of places a row for each audit."""
+        return replace(self, sums=self.sums[places], counts=self.counts[places])
 
     def shown_above(self, bound: float, error: float) -> Integers:
         """Return after how many units the ratio is shown to be above the bound; 0 where it is not."""
@@ -91,6 +105,6 @@ class Units:
 
     def estimate(self, level: float) -> Estimate:
         """Return the ratio with its interval; each side has half of the error. For one audit with an item at least."""
-        value = float(self.sums.sum() / self.counts.sum())
+        value = self.ratio
         low, high = self.interval((1 - level) / 2)
         return Estimate(value, min(low, value), max(high, value), level, int((self.counts > 0).sum()), METHOD)

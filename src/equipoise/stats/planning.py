@@ -195,7 +195,7 @@ def units_to_settle(seen: Units, bound: float, error: float, *, seed: int = 0) -
         drawn = rng.integers(0, len(seen.counts), (SETTLED, size))
         # More units than there are would be those of a larger dataset.
         there_are = max(seen.horizon, size)
-        audits = replace(seen, sums=seen.sums[drawn], counts=seen.counts[drawn], horizon=there_are)
+        audits = replace(seen.take(drawn), horizon=there_are)
         sides = [shown(bound, error) for shown in (audits.shown_above, audits.shown_below)]
         needed = np.min([np.where(side > 0, side, size + 1) for side in sides], axis=0)
         half = int(np.median(needed))

@@ -28,15 +28,15 @@ def with_true_value(units: Units, value: float, *, whole: bool = False) -> Units
     apart = units.sums - value * units.counts
     if apart.min() < 0 < apart.max():
         return _reweighted(units, apart)
-    mean = float(units.sums.sum() / units.counts.sum())
+    mean = units.ratio
     end = high if value > mean else low
     share = (value - mean) / (end - mean) if end != mean else 0.0
     if not whole:
         return replace(units, sums=units.sums + share * (end * units.counts - units.sums))
     moved = np.arange(REWEIGHTED) < round(share * REWEIGHTED)
     places = np.arange(REWEIGHTED) % len(units.counts)
-    counts, sums = units.counts[places], units.sums[places]
-    return replace(units, sums=np.where(moved, end * counts, sums), counts=counts)
+    drawn = units.take(places)
+    return replace(drawn, sums=np.where(moved, end * drawn.counts, drawn.sums))
 
 
 def _reweighted(units: Units, apart: Floats) -> Units:
@@ -51,12 +51,12 @@ def _reweighted(units: Units, apart: Floats) -> Units:
     places = (np.arange(REWEIGHTED) + 0.5) / REWEIGHTED
     order = np.argsort(scaled)
     drawn = order[np.searchsorted(np.cumsum(weights[order]) / weights.sum(), places).clip(max=len(order) - 1)]
-    return replace(units, sums=units.sums[drawn], counts=units.counts[drawn])
+    return units.take(drawn)
 
 
 def units_for_width(units: Units, width: float, level: float) -> int:
     """Return how many units give an interval of that width, in a full audit."""
-    deviation = float((units.sums / units.counts).std())
+    deviation = float(units.means.std())
     return max(2, math.ceil((2 * float(ndtri((1 + level) / 2)) * deviation / width) ** 2))
 
 
@@ -81,7 +81,7 @@ class Contrast:
 
     def power(self, units: Units, size: int, *, seed: int = 0, audits: int = AUDITS) -> float:
         """Return how often an interval of that many units leaves the bound out, on the side where the mean is."""
-        true = float(units.sums.sum() / units.counts.sum())
+        true = units.ratio
         if self._is_share(units):
             return self._of_share(true, size)
         rng, shown = np.random.default_rng(seed), 0
@@ -167,10 +167,10 @@ class Contrast:
 
     def _by_root(self, units: Units, power: float) -> int | None:
         """Return the same where it is large: a mean is then normal, and its error falls with the root."""
-        true = float(units.sums.sum() / units.counts.sum())
+        true = units.ratio
         if abs(true - self.bound) < 1e-9:
             return None
-        reach = float(ndtri((1 + self.level) / 2) + ndtri(power)) * float((units.sums / units.counts).std())
+        reach = float(ndtri((1 + self.level) / 2) + ndtri(power)) * float(units.means.std())
         size = math.ceil((reach / (true - self.bound)) ** 2)
         return size if size <= MOST_UNITS else None
 
@@ -199,11 +199,11 @@ def spreads_of_pilots(units: Units, value: float | None, *, whole: bool = False,
 
     def deviation(drawn: Units) -> float:
         chosen = drawn if value is None else with_true_value(drawn, value, whole=whole)
-        return float((chosen.sums / chosen.counts).std())
+        return float(chosen.means.std())
 
     rng, count = np.random.default_rng(seed), len(units.counts)
     drawn = (rng.integers(0, count, count) for _ in range(PILOTS))
-    spreads = [deviation(replace(units, sums=units.sums[places], counts=units.counts[places])) for places in drawn]
+    spreads = [deviation(units.take(places)) for places in drawn]
     return np.array(spreads) / max(deviation(units), 1e-12)
 
 

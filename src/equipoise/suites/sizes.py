@@ -185,7 +185,7 @@ def _planned(place: _Place, goal: Goal, wish: Wish, units: Units, power: float) 
     of, sentences = goal.sets_in(goal.sentences), len(goal.sentences)
     sets_of_one = of / sentences
     whole = COLUMNS[metric.inputs[0]].whole
-    mean = float(units.sums.sum() / units.counts.sum())
+    mean = units.ratio
     contrast, true = _contrast(wish, metric, mean, level, whole)
     chosen = units if true is None else with_true_value(units, true, whole=whole)
     needed: int | None

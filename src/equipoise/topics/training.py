@@ -209,7 +209,7 @@ def _chart(title: str, lines: Mapping[str, Sequence[Point]], kept: int, caption:
     known = {label: dict(points) for label, points in lines.items()}
     rows = [Row((f"{step:g}", *(points.get(step) for points in known.values()))) for step in steps]
     data = Table("", [Column("step", words=True), *(Column(label) for label in lines)], rows)
-    keys = [Key(label, tone) for tone, label in enumerate(lines)]
+    keys = Key.each(lines)
     return Chart(title, [Panel(marks, across, upwards)], legend=keys, caption=caption, data=data)
 
 

@@ -11,11 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from kept_texts import assert_kept
 from markupsafe import Markup
-from pages import Opened, number_of_cases, values, walked
+from pages import Opened, charts_without_values, number_of_cases, walked
 from sample_charts import EVERY
 from sample_sections import SECTIONS
 
@@ -54,81 +53,6 @@ def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path,
     assert "lower against the stereotype" in tab.inner_text("#findings")
     assert run.manifest.command in tab.inner_text("#method")
     assert "wang2025ucerf" in tab.inner_text("#cite") and "hardt2016" in tab.inner_text("#cite")
-
-
-def test_a_case_shows_the_numbers_of_the_run(opened: Opened, page: Path, planted_run: Path) -> None:
-    tab, run = opened(page), Run(planted_run)
-    pairs = run.pairs.sort_values("u")
-    case = tab.locator("#case-detail .case")
-    assert case.locator(".u b").text_content() == f"{pairs['u'].iloc[0]:.3f}"
-    items = run.outcomes[run.outcomes["set_id"] == pairs["set_id"].iloc[0]]
-    shown = case.locator(".numbers div:nth-child(3) dd").all_text_contents()
-    assert [float(one) for one in shown] == pytest.approx(items["desirability"].tolist(), abs=6e-4)
-    perplexities = case.locator(".numbers div:nth-child(2) dd").all_text_contents()
-    assert [float(one) for one in perplexities] == pytest.approx(items["perplexity"].tolist(), abs=6e-4)
-    bars = case.locator(".bar-value").all_text_contents()
-    expected = [f"{100 * p:.1f}%" for probs in items["probs"] for p in probs]
-    assert bars == expected
-    text = run.examples.set_index("id").loc[items["example_id"].iloc[0], "text"]
-    mark = case.locator("mark").text_content()
-    assert mark in ("he / she", "him / her", "his / her")
-    assert case.locator(".sentence").text_content().replace(mark, mark.split(" / ")[0]) == text
-
-
-@pytest.mark.slow
-def test_search_and_every_filter_find_what_the_tables_hold(opened: Opened, page: Path, planted_run: Path) -> None:
-    tab, run = opened(page), Run(planted_run)
-    items = run.outcomes.merge(run.examples[["id", "text", "slots"]], left_on="example_id", right_on="id")
-
-    def sets(rows: pd.Series) -> int:
-        return int(items[rows]["set_id"].nunique())
-
-    assert number_of_cases(tab) == items["set_id"].nunique()
-    tab.fill("#case-search", "NURSE")
-    assert number_of_cases(tab) == sets(items["text"].str.lower().str.contains("nurse")) > 0
-    tab.fill("#case-search", "")
-    tab.select_option("#case-occupation", "nurse")
-    named = items["text"].str.lower().str.contains(r"\bnurse\b")
-    assert number_of_cases(tab) == sets(named) > 0
-    tab.select_option("#case-occupation", "")
-    tab.select_option("#case-type", label="ambiguous (type 1)")
-    assert number_of_cases(tab) == sets(items["type"] == "type1") > 0
-    tab.select_option("#case-type", "")
-    tab.select_option("#case-pronoun", label="her")
-    tab.select_option("#case-correct", "0")
-    assert number_of_cases(tab) == sets(items["slots"].str.contains('"her"') & (items["correct"] == 0)) > 0
-    tab.select_option("#case-pronoun", "")
-    tab.select_option("#case-group", label="stereotype: pro")
-    assert number_of_cases(tab) == sets((items["stereotype"] == "pro") & (items["correct"] == 0))
-    tab.select_option("#case-group", "")
-    tab.select_option("#case-correct", "both")
-    differs = items.groupby("set_id")["correct"].nunique() == 2
-    assert number_of_cases(tab) == int(differs.sum()) > 0
-    tab.select_option("#case-correct", "none")
-    assert number_of_cases(tab) == sets(items["correct"].isna())
-    tab.fill("#case-search", "no such words at all")
-    assert "No case fits" in tab.inner_text("#case-count")
-    assert tab.locator("#case-list [role=option], #case-detail .case").count() == 0
-
-
-@pytest.mark.slow
-def test_cases_sort_by_u_and_by_d_and_come_as_one_scrolls(opened: Opened, page: Path, planted_run: Path) -> None:
-    tab = opened(page)
-    assert 0 < tab.locator("#case-list [role=option]").count() < number_of_cases(tab)
-    tab.evaluate("document.getElementById('case-list').scrollTop = 1e6")
-    tab.wait_for_selector(f"#case-list [aria-posinset='{number_of_cases(tab)}']")
-    tab.select_option("#case-sort", "u-up")
-    shown = values(tab, "#case-list .u b")
-    assert shown == sorted(shown) and shown[0] < shown[-1]
-    tab.select_option("#case-sort", "u-down")
-    shown = values(tab, "#case-list .u b")
-    assert shown == sorted(shown, reverse=True)
-    tab.select_option("#case-sort", "d-down")
-    largest = [
-        max(abs(float(one)) for one in case.locator(".numbers div:nth-child(3) dd").all_text_contents())
-        for case in walked(tab, 8)
-    ]
-    assert largest == sorted(largest, reverse=True)
 
 
 CONTRAST = """() => {
@@ -222,11 +146,9 @@ def test_further_metrics_are_folded_and_none_is_lost(opened: Opened, page: Path,
     assert set(tab.locator("#metrics tbody th code:visible").all_inner_texts()) == known
 
 
-def test_every_chart_has_its_numbers_as_a_table(
-    opened: Opened, page: Path, planted_run: Path, charts_without_values: str
-) -> None:
+def test_every_chart_has_its_numbers_as_a_table(opened: Opened, page: Path, planted_run: Path) -> None:
     tab, (part,) = opened(page), Run(planted_run).parts
-    assert tab.evaluate(charts_without_values) == []
+    assert charts_without_values(tab) == []
     view = next(set_fates(part))
     shown = tab.locator("#findings .values").first.locator("tbody tr").all_inner_texts()
     assert [int(row.split("\t")[1]) for row in shown] == [count for count in view.counts.values() if count]
@@ -393,13 +315,6 @@ def test_what_is_shown_is_put_into_runs_of_one_kind() -> None:
     assert runs == [
         *(("finding", 2), ("note", 1), ("chart", 1), ("several", 2), ("facts", 1), ("table", 1), ("section", 1)),
     ]
-
-
-@pytest.mark.parametrize(("count", "is_crowded"), [(3, False), (4, True)])
-def test_more_than_three_values_have_no_room_side_by_side(count: int, is_crowded: bool) -> None:
-    value = Estimate(0.5, 0.4, 0.6, 0.95, 9, "")
-    table = Table("", [Column("")] * 5, [Row([None] * 5), Row([value] * count + [None] * (5 - count))])
-    assert html._is_crowded(table) is is_crowded
 
 
 def test_a_panel_of_a_chart_is_a_chart_of_its_own() -> None:

@@ -29,7 +29,7 @@ from equipoise.scoring.server.methods import (
     check_task,
     without_beginning,
 )
-from equipoise.scoring.server.tokens import ServerTemplate, ServerTokens, _lack
+from equipoise.scoring.server.tokens import ServerTemplate, ServerTokens
 
 
 def ran(work: Any) -> Any:
@@ -241,14 +241,6 @@ def test_given_text_is_scored_from_where_the_answer_begins() -> None:
     found = ran(method.known("x"))
     assert list(found) == list(range(13, 29)) and found[28] == pytest.approx(-2.9)
     assert ran(method.check_drawn("x")) is None
-
-
-def test_what_is_wrong_with_a_conversation_s_text() -> None:
-    user, begun = Message("user", " a "), Message("assistant", "<think>x</think> The")
-    assert _lack("<a> The ", (user, begun)) == "" and _lack("<a>", (user,)) == ""
-    assert _lack("", (user,)) == "cannot be read: the server does not turn token ids into text"
-    assert _lack("b The", (user, begun)) == "leaves out what the user says"
-    assert _lack("a The <end>", (user, begun)) == "closes the turn of the assistant, whose answer is only begun"
 
 
 def test_the_beginning_of_text_is_found_out() -> None:

@@ -14,7 +14,7 @@ from equipoise.records import Message, ModelError, Prompt
 from equipoise.scoring.conversation import QUESTION, WITH_SYSTEM
 from equipoise.scoring.server.api import TemplateSource
 from equipoise.scoring.server.http_client import ServerError
-from equipoise.scoring.server.tokens import Rendered, ServerTemplate, ServerTokens, _check_ids
+from equipoise.scoring.server.tokens import Rendered, ServerTemplate, ServerTokens, _check_ids, _lack
 
 USER, BEGUN = Message("user", "Who?"), Message("assistant", "The")
 THOUGHT = Message("assistant", "<think>\nhm\n</think>\n\nThe")
@@ -281,3 +281,11 @@ def test_a_context_without_text_is_followed_by_the_ids_of_each_continuation() ->
     question = ran(tokens.question(prompt((USER,), "is", "was")))
     assert question.sequences == (tuple(ids(f"{whole}is")), tuple(ids(f"{whole}was")))
     assert question.starts == (len(whole),) * 2 and question.flags == ("split-join",)
+
+
+def test_what_is_wrong_with_a_conversation_s_text() -> None:
+    user, begun = Message("user", " a "), Message("assistant", "<think>x</think> The")
+    assert _lack("<a> The ", (user, begun)) == "" and _lack("<a>", (user,)) == ""
+    assert _lack("", (user,)) == "cannot be read: the server does not turn token ids into text"
+    assert _lack("b The", (user, begun)) == "leaves out what the user says"
+    assert _lack("a The <end>", (user, begun)) == "closes the turn of the assistant, whose answer is only begun"

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from kept_texts import assert_kept
+from pages import charts_without_values
 from rich.console import Console
 
 import equipoise
@@ -222,8 +223,8 @@ def test_a_map_is_walked_with_the_arrow_keys_and_has_a_table(opened: Opened, pag
     assert chart is not None and heads == [column.title for column in chart.table().columns]
 
 
-def test_every_chart_has_its_table(opened: Opened, page: Path, charts_without_values: str) -> None:
-    assert opened(page).evaluate(charts_without_values) == []
+def test_every_chart_has_its_table(opened: Opened, page: Path) -> None:
+    assert charts_without_values(opened(page)) == []
 
 
 @pytest.mark.slow

@@ -51,16 +51,13 @@ def test_there_is_a_page_for_each_metric_dataset_and_model(site: Site, made: dic
     assert replace(site, main="accuracy").metric_pages["accuracy"] == "index.html"
 
 
-def test_a_first_page_by_a_metric_that_is_not_ranked_is_refused(site: Site) -> None:
-    with pytest.raises(EquipoiseError, match=r"^unknown metric of these runs 'unheard'; .*flip_rate, .*ucerf"):
-        replace(site, main="unheard").check()
-
-
 def test_a_metric_that_no_run_has_is_refused_by_name(site: Site) -> None:
     site.check()
     replace(site, main="accuracy").check()
     with pytest.raises(EquipoiseError, match=r"^unknown metric of these runs 'fliprate'; did you mean 'flip_rate'\?$"):
         replace(site, main="fliprate").check()
+    with pytest.raises(EquipoiseError, match=r"^unknown metric of these runs 'unheard'; .*flip_rate, .*ucerf"):
+        replace(site, main="unheard").check()
     bare = replace(site, main="flip_rate")
     bare.__dict__["boards"] = []
     with pytest.raises(EquipoiseError, match=r"^the runs have none of the metrics of a leaderboard; measure them with"):
@@ -188,20 +185,11 @@ def test_a_model_with_two_runs_has_a_history(made: dict[str, SitePage]) -> None:
     assert [dot.y for dot in panel.marks_of(Dot)] == [row.cells[place].estimate for row in table.rows]
 
 
-def test_what_was_left_out_is_said_with_its_reason(site: Site) -> None:
-    told = replace(site, submissions=replace(site.submissions, left_out=["one is damaged"]))
-    about = next(pages(told)).sections[-1]
-    (folded,) = [section for section in about.shown if isinstance(section, Section)]
-    assert folded.title == "1 folder was left out" and [finding.text for finding in folded.every(Finding)] == [
-        "one is damaged"
-    ]
-    (facts,) = [shown for shown in about.shown if isinstance(shown, Table)]
+def test_how_to_read_a_site_is_its_last_section(site: Site) -> None:
+    (facts,) = next(pages(site)).sections[-1].every(Table)
     texts = {str(row.cells[0]): row.cells[1] for row in facts.rows}
-    assert (
-        "paired test" in str(texts["Ranks"])
-        and "95% interval" in str(texts["Ranks"])
-        and set(texts) > {"Columns", "Not valid", "Submit a run"}
-    )
+    assert "paired test" in str(texts["Ranks"]) and "95% interval" in str(texts["Ranks"])
+    assert set(texts) > {"Columns", "Not valid", "Submit a run"}
 
 
 def test_published_values_are_on_the_pages_of_their_metric_and_dataset(site: Site) -> None:
@@ -252,23 +240,14 @@ def test_the_page_of_a_metric_says_what_it_is_and_counts_what_there_is(site: Sit
         assert isinstance(table, Table) and len(table.columns) == len(having) + 2
         texts[metric.better] = board.intro.removeprefix(f"{metric.summary[:1].upper()}{metric.summary[1:]}. ")
         newest = max(run.finished for run in site.submissions.runs)
-        assert page.facts == [
-            ("Models", f"{len(site.models)}"),
-            ("Datasets", f"{len(site.datasets)}"),
-            ("Runs", f"{len(site.submissions.runs)}"),
-            ("Newest", newest),
-        ]
+        counts = [f"{len(counted)}" for counted in (site.models, site.datasets, site.submissions.runs)]
+        assert page.facts == [*zip(("Models", "Datasets", "Runs"), counts, strict=True), ("Newest", newest)]
     ranks = f"{topic.RANKS} All ranges of a column hold together with 95% confidence. Bold: may be first."
     assert texts == {
         "higher": f"{topic.BETTER['higher']} {ranks}",
         "lower": f"{topic.BETTER['lower']} {ranks}",
         "neither": "It has no better direction, so there are no ranks. ",
     }
-
-
-def test_the_newest_run_is_that_which_finished_last() -> None:
-    runs: Any = [SimpleNamespace(finished=date) for date in ("2026-02", "2026-03", "2026-01")]
-    assert topic._newest(runs) == "2026-03"
 
 
 def test_a_board_without_the_metric_has_no_column(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,6 +395,7 @@ def test_folders_that_were_left_out_are_counted(site: Site, count: int, title: s
     told = topic._about(replace(site, level=0.9, submissions=replace(site.submissions, left_out=notes)), "../")
     table, folded = told.shown
     assert isinstance(folded, Section) and folded.title == title and folded.folded
+    assert [finding.text for finding in folded.every(Finding)] == notes
     assert isinstance(table, Table) and "90% interval" in str(table.rows[0].cells[1]) + str(table.rows[1].cells[1])
     assert table.rows[-1].cells[1] == Cell("measurements.parquet", link="../measurements.parquet")
     assert len(topic._about(replace(site, submissions=replace(site.submissions, left_out=[])), "").shown) == 1

@@ -223,6 +223,11 @@ class Key:
     dashed: bool = False
     link: str = ""
 
+    @classmethod
+    def each(cls, names: Iterable[str]) -> list[Key]:
+        """Return a line for each name, with the tones of a series in turn."""
+        return [cls(name, number) for number, name in enumerate(names)]
+
 
 @dataclass(frozen=True, slots=True)
 class Chart:

@@ -224,7 +224,7 @@ def difference_charts(comparison: Comparison) -> Iterator[Chart]:
         names = [label_of(metric) for metric in metrics]
         panel = Panel(marks, across, Axis.of_names(names), spacing=max(1.0, 0.45 * len(pairs)))
         about = {"dataset": tests[0].row.dataset, "task": tests[0].row.task, **parse_group(tests[0].row.group)}
-        keys = [Key(pair, number) for number, pair in enumerate(pairs)]
+        keys = Key.each(pairs)
         yield Chart(
             data, [panel], "differences", about, keys, data=difference_table(grouped(tests, lambda t: t.row.model))
         )

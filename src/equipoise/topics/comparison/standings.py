@@ -160,7 +160,7 @@ def rank_chart(match: Match, names: Sequence[str], kind: str) -> Chart | None:
         marks.append(Line(points, number))
         marks += [Dot(x, y, number, f"{name}, {metric}") for (x, y), metric in zip(points, known, strict=True)]
     across, down = Axis.of_names(list(known)), Axis.of_names([f"{place + 1}" for place in range(len(names))])
-    keys = [Key(name, number) for number, name in enumerate(names)]
+    keys = Key.each(names)
     rows = [Row((name, *(several[number] for several in known.values()))) for number, name in enumerate(names)]
     data = Table("", [Column("run", words=True), *map(Column, known)], rows)
     panel = Panel(marks, across, down, spacing=2.0)

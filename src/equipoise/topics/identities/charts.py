@@ -139,7 +139,7 @@ def radars(named: Named, kind: str, way: str) -> Chart:
             marks += _polygon(rim, values[attribute, name], number, name if len(named) > 1 else "")
         around = Axis.of_names([subgroup.rim_name for subgroup in rim])
         panels.append(Panel(marks, around, axis, attribute, polar=True))
-    keys = [*(Key(name, number) for number, name in enumerate(named)), Key("no marker", "neither")]
+    keys = [*Key.each(named), Key("no marker", "neither")]
     caption = "Dotted ring: 0, undecided. Squares: no marker. Bands: intervals. All radars have the same scale."
     if ideal:
         keys.append(Key("an ideal model: 1 for everybody", "ideal"))
@@ -250,7 +250,7 @@ def crossing(named: Named, kind: str, way: str) -> Chart | None:
         return None
     across = _axis(row for rows in values.values() for of_place in rows for row in of_place)
     panels = _dotted(values, list(places), list(MARKED.values()), across, Rule(0.0))
-    keys = [Key(title, number) for number, title in enumerate(MARKED.values())]
+    keys = Key.each(MARKED.values())
     title, about = titled("Identity and occupation", kind, way), _about(named, kind, way)
     return Chart(title, panels, "crossing", about, keys, layout="beside")
 
@@ -288,7 +288,7 @@ def disparities(named: Named, kind: str) -> Chart:
     known = [row.estimate for rows in values.values() for of_name in rows for row in of_name if row is not None]
     across = Axis.over([0.0, LARGE, *known], "disparity", within=(0.0, 2.0))
     panels = _dotted(values, ["no marker", *attributes], list(named) if len(named) > 1 else [""], across, Rule(LARGE))
-    keys = [Key(name, number) for number, name in enumerate(named)] if len(named) > 1 else []
+    keys = Key.each(named) if len(named) > 1 else []
     caption = f"Max - min of the means of gender × marker. No marker: he and she. Dotted line: {LARGE:.2f}."
     if NON_DEMOGRAPHIC in attributes:
         caption += f" {capital(NON_DEMOGRAPHIC)}: mean of |he - she|."
