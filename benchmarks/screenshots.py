@@ -1,21 +1,73 @@
 """Take the pictures of the docs.
 
+    python benchmarks/screenshots.py --docs RUNS    # every picture of a page, and docs/reports/compare.html
     python benchmarks/screenshots.py PAGE OUT [--chromium /usr/bin/chromium] [--at "" "#cases"] [--views laptop phone]
 
-PAGE is a report.html or compare.html of a run on the built-in sentences: those of other datasets are not ours to show.
-`--smoke` takes one picture of a page of its own; without Chromium it takes none.
+With `--docs` the folder RUNS gets the runs that the pages are of: SmolLM2, and planted models. What is there already is
+not asked again. Real datasets are found through `EQUIPOISE_DATA`, and their sentences are on no picture. PAGE is a page
+of a run on the built-in sentences. `--smoke` takes one picture of a page of its own; without Chromium it takes none.
+Figures (radars, P(male) by occupation, training) are not pages: `equipoise report --as figures` draws such.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from shared.machine import chromium, opened
 from shared.options import parsed
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PLANTED = {"alpha": (2, 0.1), "beta": (2, 0.8), "gamma": (1, 0.5), "delta": (2, 0.12)}
+"""The models of the comparison and of the leaderboard: their strength and bias."""
+
+AUDITS = {
+    "report": "smollm2",
+    "report-mcq": "smollm2 --data builtin --task mcq",
+    "report-cloze": "smollm2 --data genderlex --task cloze",
+    "report-identities": "smollm2 --data winoidentity --base builtin --limit 40",
+    **{name: f"planted:strength={s},bias={b},noise=1 --resamples 300" for name, (s, b) in PLANTED.items()},
+}
+SUITE = """
+title = "Pronouns"
+models = [{models}]
+data = ["builtin", "winobias"]
+task = ["next-word"]
+[settings]
+limit = 300
+resamples = 300
+"""
+
+
+class Picture(NamedTuple):
+    """A picture of a place on a page, in one view or several; `height` is that of a higher screen."""
+
+    name: str
+    page: str
+    place: str = ""
+    views: tuple[str, ...] = ("laptop", "phone")
+    height: int = 0
+
+
+PICTURES = (
+    Picture("report", "report"),
+    Picture("report-scale", "report", "#scale", ("laptop",)),
+    Picture("report-cases", "report", "#filter=type:type1", ("dark",)),
+    Picture("report-mcq", "report-mcq"),
+    Picture("report-cloze", "report-cloze"),
+    Picture("report-calibration", "report-cloze", "#calibration", ("laptop",)),
+    Picture("report-identities", "report-identities", "#identities", ("laptop", "phone"), 1150),
+    Picture("compare", "compare"),
+    Picture("compare-scatter", "compare", "#scatter", ("laptop",)),
+    Picture("compare-spreads", "compare", "#spreads"),
+    Picture("leaderboard", "leaderboard"),
+)
 
 VIEWS: dict[str, dict[str, Any]] = {
     "laptop": {"viewport": {"width": 1440, "height": 1050}},
@@ -43,10 +95,51 @@ def take(chosen: argparse.Namespace) -> list[Path]:
     return pictures
 
 
+def made(runs: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the name of each page of the docs, and where it is; the runs are made first, where they are not."""
+    runs.mkdir(parents=True, exist_ok=True)
+    for name, words in AUDITS.items():
+        _equipoise("audit", *words.split(), "--out", runs / name, "--no-html")
+        if name not in PLANTED:
+            page = runs / name / "report.html"
+            _equipoise("report", runs / name, "--html", page, *(["--no-sentences"] if "cloze" in name else []))
+            yield name, page
+    compared = DOCS / "reports" / "compare.html"
+    _equipoise("compare", *(runs / name for name in PLANTED), "--out", compared)
+    yield "compare", compared
+    models = [
+        f'{{ model = "planted:strength={s},bias={b},noise=1", name = "{name}" }}' for name, (s, b) in PLANTED.items()
+    ]
+    suite = runs / "suite.toml"
+    suite.write_text(f'out = "{(runs / "suite").resolve()}"' + SUITE.format(models=", ".join(models)))
+    _equipoise("suite", suite)
+    yield "leaderboard", runs / "suite" / "leaderboard" / "index.html"
+
+
+def _equipoise(*words: str | Path) -> None:
+    subprocess.run([sys.executable, "-m", "equipoise", *map(str, words), "--quiet"], check=True)
+
+
+def take_all(chosen: argparse.Namespace) -> None:
+    """Take every picture of the docs: of pages that are named alike, whatever their file is called."""
+    pages = dict(made(chosen.docs))
+    with tempfile.TemporaryDirectory() as folder:
+        for picture in PICTURES:
+            page = Path(folder) / f"{picture.page}.html"
+            shutil.copyfile(pages[picture.page], page)
+            about = {"page": page, "out": Path(folder), "at": [picture.place], "views": picture.views}
+            how = argparse.Namespace(**{**vars(chosen), **about, "height": picture.height})
+            for view, taken in zip(picture.views, take(how), strict=True):
+                shutil.copyfile(taken, DOCS / "images" / f"{picture.name}-{view}.png")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("page", type=Path, nargs="?")
     parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument(
+        "--docs", type=Path, metavar="RUNS", help="take all pictures of the docs; a folder for their runs"
+    )
     parser.add_argument("--chromium", default=chromium())
     parser.add_argument("--at", nargs="*", default=["", "#cases"], help="which sections; '' is the top")
     parser.add_argument("--views", nargs="*", default=list(VIEWS))
@@ -54,7 +147,9 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="the whole page instead of a screen")
     parser.add_argument("--wait", type=int, default=1500, help="milliseconds until a picture is taken")
     chosen = parsed(parser, at=[""], views=["phone"], wait=50)
-    if not chosen.smoke:
+    if chosen.docs:
+        take_all(chosen)
+    elif not chosen.smoke:
         take(chosen)
     elif chosen.chromium:
         with tempfile.TemporaryDirectory() as folder:

@@ -207,7 +207,9 @@ def _rows(panel: Panel) -> PlainTable:
                 rows.append([name, _track(panel.x, ends_of(mark.x)), f"{mark.x:.3f}"])
             elif isinstance(mark, Bar) and mark.strength and round(sum(mark.y) / 2) == number:
                 full = round(TRACK * (panel.x.share(mark.x[1]) - panel.x.share(mark.x[0])))
-                rows.append([name, "█" * full, panel.x.written(round(mark.x[1] - mark.x[0], 3))])
+                size = mark.x[1] - mark.x[0]
+                value = f"{size:.1%}" if panel.x.unit == "%" else panel.x.written(round(size, 3))
+                rows.append([name, "█" * full, value])
     titles = (("", True), (panel.x.label, True), ("value", False))
     from .cells import PlainColumn
 

@@ -19,6 +19,10 @@ from ..tasks.outcomes import further_options
 UNSURE = 0.10
 """Candidate mass below which the model would rather say something else."""
 
+TERMS = (
+    "Certainty is 0 if all answers are equally probable, 1 if one is certain. Candidate mass is the probability of all"
+    " of them together."
+)
 AUDIT = "`equipoise audit` asks hundreds, and says how sure the result is."
 ALONE = {True: f"One sentence shows nothing about a model: {AUDIT}", False: f"A few sentences show little: {AUDIT}"}
 """Whether it was one sentence -> what to think of it."""
@@ -97,7 +101,7 @@ def _table(answers: Sequence[Answer]) -> Table:
     rows = [
         Row((answer.word, answer.chosen or "a tie", answer.certainty, Cell(f"{answer.mass:.1%}"))) for answer in answers
     ]
-    return Table("", columns, rows)
+    return Table("", columns, rows, notes=[TERMS])
 
 
 def _findings(answers: Sequence[Answer]) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -172,7 +173,8 @@ def test_a_summary_lists_what_is_detected_or_asked_for(two: Comparison, three: C
     ]
     reach = max(abs(end) for test in apart if test.row.metric == "flip_rate" for end in test.difference.ends)
     none = str(answer(replace(two, tests=apart)))
-    assert none.startswith("No difference is detected: 0 of") and f"up to {reach:.3f} in flip rate" in none
+    assert none.startswith("No difference is detected: 0 of") and f"up to {reach:.3f} in flip rate (n = " in none
+    assert re.search(r"\), \d\.\d{3} in accuracy \(n = \d+\) or \d\.\d{3} in signed UCerF \(n = \d+\) could", none)
     assert sum(len(table.rows) for table in shown.every(Table)) == detected
     assert sum(len(table.rows) for table in summary(three).every(Table)) == len(three.tests), "metrics were asked for"
 

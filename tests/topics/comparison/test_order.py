@@ -36,13 +36,13 @@ def test_runs_are_in_order_with_their_own_intervals_and_tests(three: Comparison)
     assert ordering.differences["planted (strong)", "planted (mild)"] == test.difference
 
 
-def test_the_page_begins_with_the_sentences_and_the_chart(three: Comparison) -> None:
+def test_the_page_begins_with_the_answer_the_chart_and_the_sentences(three: Comparison) -> None:
     section = findings(three)
     assert section is not None
-    first = [entry for entry in section.shown[:5] if isinstance(entry, Finding)]
-    assert len(first) == 4 and all(entry.topic == "order" for entry in first)
+    first = [entry for entry in section.shown[:6] if isinstance(entry, Finding)]
+    assert [entry.topic for entry in first] == ["answer", *["order"] * 4]
     chart = section.shown[1]
-    assert isinstance(chart, Chart) and chart.topic == "order" and list(section.shown[:5]) == list(ordered(three))
+    assert isinstance(chart, Chart) and chart.topic == "order" and list(section.shown[1:6]) == list(ordered(three))
     for panel in chart.panels:
         values = [dot.x.value for dot in panel.marks_of(Dot)]
         assert values == sorted(values, reverse="higher" in panel.x.label)

@@ -51,7 +51,7 @@ def findings(comparison: Comparison) -> Section | None:
         *blind(comparison),
         *(line for line in verdicts if line.state == "invalid"),
     ]
-    shown += [*ordered(comparison), *cautions(parts, "doubt"), answer(comparison)]
+    shown += [answer(comparison), *ordered(comparison), *cautions(parts, "doubt")]
     sentences = [Section(runs.replace(" − ", " and "), several) for runs, several in pairs.items()]
     if len(sentences) > 1:
         sentences = [Section(f"Each of the {len(sentences)} pairs of runs, in words", sentences, folded=True)]
@@ -106,10 +106,12 @@ def answer(comparison: Comparison) -> Finding:
     known = [test for test in tests if test.difference.has_interval]
     if not known:
         return Finding(f"Whether the runs differ is not known: {which}.", topic="answer")
-    place = min(map(headline_place, known))
-    widest = max((test for test in known if headline_place(test) == place), key=_reach)
-    missed = f"A difference of up to {_reach(widest):.3f} in {spoken(widest.row.metric)} could have been missed."
-    return Finding(f"No difference is detected: {which}. {missed}", [widest.row], "answer")
+    places = sorted(set(map(headline_place, known)))
+    of_places = ([test for test in known if headline_place(test) == place] for place in places[:NAMED])
+    widest = [max(several, key=_reach) for several in of_places]
+    sizes = [f"{_reach(test):.3f} in {spoken(test.row.metric)} (n = {test.difference.n:,})" for test in widest]
+    missed = f"A difference of up to {listed(sizes, 'or')} could have been missed."
+    return Finding(f"No difference is detected: {which}. {missed}", [test.row for test in widest], "answer")
 
 
 def _reach(test: Tested) -> float:

@@ -24,15 +24,14 @@ def headline_place(test: Tested) -> int:
 
 
 def ordered(comparison: Comparison) -> Iterator[Finding | Chart]:
-    """Yield who is better than whom on each of the data: the first sentence, one chart, then the other sentences."""
+    """Yield who is better than whom on each dataset, task and type: one chart, then a sentence for each."""
     several = list(orderings(comparison))
-    yield from (ordering.finding for ordering in several[:1])
     if several:
         panels = [ordering.panel(ordering.where) for ordering in several]
-        title = "The runs in order" if len(several) == 1 else "The runs in order, on each of the data"
+        title = "The runs in order" if len(several) == 1 else "The runs in order, on each dataset, task and type"
         layout: Literal["stacked", "multiples"] = "stacked" if len(several) == 1 else "multiples"
         yield Chart(title, panels, "order", caption=CAPTION, layout=layout, data=joined(several))
-    yield from (ordering.finding for ordering in several[1:])
+    yield from (ordering.finding for ordering in several)
 
 
 def orderings(comparison: Comparison) -> Iterator[Ordering]:
