@@ -211,6 +211,14 @@ def test_one_set_may_always_be_left_out_and_one_in_twenty_of_many() -> None:
         else:
             assert sampling.outcomes_of(dataset, ask) == 38
 
+    def too_long(examples: Sequence[Example]) -> Any:
+        fault = ModelError("too long")
+        fault.example_ids = (examples[0].id,)
+        raise fault
+
+    with pytest.raises(ModelError, match=r"^no example of builtin can be asked: too long$"):
+        sampling.outcomes_of(builtin(1), too_long)
+
     def always(examples: Sequence[Example]) -> Any:
         raise ModelError("no answer")
 

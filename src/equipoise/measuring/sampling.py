@@ -173,6 +173,8 @@ def outcomes_of(dataset: Dataset, ask: Ask) -> Outcomes:
             left_out = {example.set_id for example in dataset.examples if example.id in failed}
             examples = tuple(example for example in dataset.examples if example.set_id not in left_out)
             count = len(dataset.examples) - len(examples)
+            if not examples:
+                raise ModelError(f"no example of {dataset.name} can be asked: {error}") from None
             if len(left_out) > 1 and count > MOST_FAILED * len(dataset.examples):
                 share = f"{count:,} of {len(dataset.examples):,} examples, more than {MOST_FAILED:.0%}"
                 raise ModelError(f"{share}, would be left out with their sets: {error}") from None

@@ -39,6 +39,17 @@ def test_it_is_what_transformers_generates(kind: str, stops: Any) -> None:
     assert any(texts) and engine.generate([], 5) == []
 
 
+def test_a_text_that_would_outgrow_the_model_is_refused() -> None:
+    engine = make_engine("GPT2Config", n_positions=40)
+    tokens = max(map(len, engine._encoder.contexts(CONTEXTS[:4])))
+    assert len(engine.generate(CONTEXTS[:4], 40 - tokens)) == 4
+    refused = (
+        rf"^a question of {tokens} tokens and an answer of {41 - tokens} are more than the model takes \(40\); allow"
+    )
+    with pytest.raises(ModelError, match=refused):
+        engine.generate(CONTEXTS[:4], 41 - tokens)
+
+
 def test_finished_texts_leave_the_batch() -> None:
     engine = make_engine("LlamaConfig", **LLAMA)
     engine._model.generation_config.eos_token_id = list(range(20, 220, 3))

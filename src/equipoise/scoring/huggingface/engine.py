@@ -189,7 +189,7 @@ class HuggingFaceEngine(EngineDefaults):
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
         with self._passes.in_use():
-            return write(self._passes, self._encoder, contexts, max_new_tokens, sampling)
+            return write(self._passes, self._encoder, contexts, max_new_tokens, sampling, self._longest)
 
     def _scored(self, batch: Batch, identity: str) -> list[Score]:
         """Return the score of each prompt of a batch whose values are known."""

@@ -37,12 +37,24 @@ def texts_at_once(device: torch.device) -> int:
 
 
 def write(
-    passes: Passes, encoder: Encoder, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None
+    passes: Passes,
+    encoder: Encoder,
+    contexts: Sequence[Context],
+    max_new_tokens: int,
+    sampling: Sampling | None = None,
+    longest: int | None = None,
 ) -> list[str]:
-    """Return what the model writes after each context, up to its end-of-text token or `max_new_tokens`."""
+    """Return what the model writes after each context, up to its end-of-text token or `max_new_tokens`.
+
+    `longest` is the number of tokens that the model takes at most, those that it writes included.
+    """
     if not contexts:
         return []
     rows = encoder.contexts(contexts)
+    asked = max(map(len, rows))
+    if longest and asked + max_new_tokens > longest:
+        needed = f"a question of {asked:,} tokens and an answer of {max_new_tokens:,}"
+        raise ModelError(f"{needed} are more than the model takes ({longest:,}); allow it fewer tokens to write")
     end = passes.model.generation_config.eos_token_id
     stops = set(end) if isinstance(end, list) else {end} - {None}
     # Neighbours in length share a batch, so that little of it is padding.
