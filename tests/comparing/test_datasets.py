@@ -99,6 +99,8 @@ def test_datasets_are_apart_unless_one_is_the_neutral_form_of_the_other(folders:
     assert are_apart(("winobias", "synthbias")) and not are_apart(("genderlex", "genderlex-someone"))
     with pytest.raises(EquipoiseError, match=r"has no dataset 'synthbias' in .*; there are builtin, mine"):
         between_datasets(opened(folders), ("builtin", "synthbias"))
+    with pytest.raises(EquipoiseError, match="has no dataset 'synthbias'"):
+        between_datasets(opened(folders), ("synthbias", "winobias"))
 
 
 def test_two_runs_of_a_model_may_have_a_dataset_each(folders: list[str], tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def _limits(scores: Sequence[Score]) -> ScoreLimits | None:
         return None
     if any(score.limits and score.limits.counts for score in scores):
         raise ModelError("an ensemble needs members that return log-probabilities, not sampled answers")
-    exact = [tuple(min(1.0, math.exp(value)) for value in score.logprobs) for score in scores]
+    exact = [tuple(map(math.exp, score.logprobs)) for score in scores]
     ends = [(s.limits.low, s.limits.high) if s.limits else (e, e) for s, e in zip(scores, exact, strict=True)]
     low, high = np.clip(np.mean(ends, axis=0), 0.0, 1.0)
     return ScoreLimits(tuple(low.tolist()), tuple(high.tolist()))

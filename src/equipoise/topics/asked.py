@@ -78,9 +78,9 @@ def _answer(example: Mapping[str, Any], rows: pd.DataFrame) -> Answer:
 def _group_word(example: Mapping[str, Any]) -> str:
     """Return the word that differs within the set: the group word, or the pronoun of that group."""
     groups, slots = json.loads(example["groups"]), json.loads(example["slots"])
-    pronoun = str(slots.get("pronoun", ""))
+    pronoun: str = slots.get("pronoun", "")
     words = {word for forms in PRONOUNS.values() for word in forms.values()}
-    named = str(groups.get("gender", "")) or pronoun
+    named: str = groups.get("gender") or pronoun
     return pronoun if pronoun in words and named in ("male", "female", "neutral") else named
 
 

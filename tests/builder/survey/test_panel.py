@@ -180,6 +180,7 @@ def test_who_an_address_names(parameters: dict[str, str], expected: tuple[object
 
 def test_nobody_is_named_by_other_parameters() -> None:
     assert visit_of({}) is None and visit_of({"id": " ", "study": "s"}) is None
+    assert visit_of({"session": PREVIEW}) is None, "only MTurk shows a task before it says to whom"
 
 
 def test_ids_are_one_whatever_their_case_and_width() -> None:
