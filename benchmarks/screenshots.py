@@ -31,9 +31,12 @@ AUDITS = {
     "report": "smollm2",
     "report-mcq": "smollm2 --data builtin --task mcq",
     "report-cloze": "smollm2 --data genderlex --task cloze",
-    "report-identities": "smollm2 --data winoidentity --base builtin --limit 40",
+    "report-identities": "smollm2 --data winoidentity --base builtin --limit 60 --augment R,NR --attributes FEW",
     **{name: f"planted:strength={s},bias={b},noise=1 --resamples 300" for name, (s, b) in PLANTED.items()},
 }
+FEW = "age,body type,socio-economic status"
+"""Attributes enough for a picture: all of them take ten times as long."""
+
 SUITE = """
 title = "Pronouns"
 models = [{models}]
@@ -99,7 +102,8 @@ def made(runs: Path) -> Iterator[tuple[str, Path]]:
     """Yield the name of each page of the docs, and where it is; the runs are made first, where they are not."""
     runs.mkdir(parents=True, exist_ok=True)
     for name, words in AUDITS.items():
-        _equipoise("audit", *words.split(), "--out", runs / name, "--no-html")
+        asked = (FEW if word == "FEW" else word for word in words.split())
+        _equipoise("audit", *asked, "--out", runs / name, "--no-html")
         if name not in PLANTED:
             page = runs / name / "report.html"
             _equipoise("report", runs / name, "--html", page, *(["--no-sentences"] if "cloze" in name else []))
