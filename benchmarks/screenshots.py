@@ -113,7 +113,7 @@ def draw_figures(runs: Path) -> None:
     _equipoise("import", "--format", "gender-ece", released, "--out", runs / "gptj", "--no-html", "--replace")
     for name, (run, topic) in FIGURES.items():
         with tempfile.TemporaryDirectory() as folder:
-            _equipoise("report", runs / run, "--as", "figures", "--format", "png", "--out", folder)
+            _equipoise("report", runs / run, "--as", "figures", "--format", "png", "--width", "page", "--out", folder)
             (drawn,) = Path(folder).glob(f"{topic}-*.png")
             shutil.copyfile(drawn, DOCS / "images" / f"{name}.png")
 
