@@ -6,12 +6,14 @@
 With `--docs` the folder RUNS gets the runs that the pages are of: SmolLM2, and planted models. What is there already is
 not asked again. Real datasets are found through `EQUIPOISE_DATA`, and their sentences are on no picture. PAGE is a page
 of a run on the built-in sentences. `--smoke` takes one picture of a page of its own; without Chromium it takes none.
-Figures (radars, P(male) by occupation, training) are not pages: `equipoise report --as figures` draws such.
+The radars and the pictures of training are of runs that take too long for this: `equipoise report --as figures` and
+`benchmarks/training.py` draw them.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -31,9 +33,13 @@ AUDITS = {
     "report": "smollm2",
     "report-mcq": "smollm2 --data builtin --task mcq",
     "report-cloze": "smollm2 --data genderlex --task cloze",
-    "report-identities": "smollm2 --data winoidentity --base builtin --limit 40",
+    "report-identities": "smollm2 --data winoidentity --base builtin --limit 60 --augment R,NR --attributes FEW",
+    "reliability": "smollm2 --data gender-ece-winobias --task cloze --bos always",
     **{name: f"planted:strength={s},bias={b},noise=1 --resamples 300" for name, (s, b) in PLANTED.items()},
 }
+FEW = "age,body type,socio-economic status"
+"""Attributes enough for a picture: all of them take ten times as long."""
+
 SUITE = """
 title = "Pronouns"
 models = [{models}]
@@ -54,6 +60,12 @@ class Picture(NamedTuple):
     views: tuple[str, ...] = ("laptop", "phone")
     height: int = 0
 
+
+FIGURES = {
+    "occupations-gptj-winobias": ("gptj", "workforce"),
+    "reliability-smollm2-winobias": ("reliability", "reliability"),
+}
+"""Figures of the docs: the run, and what the figure is of."""
 
 PICTURES = (
     Picture("report", "report"),
@@ -95,12 +107,24 @@ def take(chosen: argparse.Namespace) -> list[Path]:
     return pictures
 
 
+def draw_figures(runs: Path) -> None:
+    """Draw the figures of `FIGURES` into the docs; the answers of GPT-J are those that the paper's authors released."""
+    released = Path(os.environ["EQUIPOISE_DATA"]) / "gender-ece/outputs/winobias/GPT-J-6B.results.csv"
+    _equipoise("import", "--format", "gender-ece", released, "--out", runs / "gptj", "--no-html", "--replace")
+    for name, (run, topic) in FIGURES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            _equipoise("report", runs / run, "--as", "figures", "--format", "png", "--width", "page", "--out", folder)
+            (drawn,) = Path(folder).glob(f"{topic}-*.png")
+            shutil.copyfile(drawn, DOCS / "images" / f"{name}.png")
+
+
 def made(runs: Path) -> Iterator[tuple[str, Path]]:
     """Yield the name of each page of the docs, and where it is; the runs are made first, where they are not."""
     runs.mkdir(parents=True, exist_ok=True)
     for name, words in AUDITS.items():
-        _equipoise("audit", *words.split(), "--out", runs / name, "--no-html")
-        if name not in PLANTED:
+        asked = (FEW if word == "FEW" else word for word in words.split())
+        _equipoise("audit", *asked, "--out", runs / name, "--no-html")
+        if name not in PLANTED and name != "reliability":
             page = runs / name / "report.html"
             _equipoise("report", runs / name, "--html", page, *(["--no-sentences"] if "cloze" in name else []))
             yield name, page
@@ -149,6 +173,7 @@ def main() -> None:
     chosen = parsed(parser, at=[""], views=["phone"], wait=50)
     if chosen.docs:
         take_all(chosen)
+        draw_figures(chosen.docs)
     elif not chosen.smoke:
         take(chosen)
     elif chosen.chromium:

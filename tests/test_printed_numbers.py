@@ -133,7 +133,8 @@ OF_SETS = "influence"
 """Values of single sets, from `pairs.parquet`: tests/topics/test_influence.py recomputes them."""
 
 COUNTED = re.compile(
-    r"\d+ (sets|more finding|other difference|faulty rows|note)|^Brackets are|undefined for|merged with|exactly tied"
+    r"\d+ (sets|more finding|other difference|faulty rows|rows that are faulty|note)|^Brackets are|undefined for"
+    r"|merged with|exactly tied"
 )
 """Sentences with counts of sentences, notes or claims: they are not measured."""
 

@@ -29,6 +29,10 @@ def test_the_datasets_are_listed_with_licence_and_place(forked: Command, tmp_pat
     assert "CC0-1.0" in lines[1] and "in the package" in lines[1]
     (winobias,) = [line for line in lines if line.split()[0] == "winobias"]
     assert "equipoise data fetch winobias" in winobias
+    (marked,) = [line for line in lines if line.split()[0] == "winoidentity"]
+    assert "made from winobias: to get it: equipoise data fetch winobias" in marked, "only its markers are here"
+    fetched = forked("data", "fetch", "winoidentity", cwd=tmp_path, **place).stdout
+    assert fetched == "winoidentity is made from winobias: to get it: equipoise data fetch winobias\n"
 
 
 def test_a_dataset_is_shown(forked: Command, tmp_path: Path) -> None:

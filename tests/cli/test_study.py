@@ -100,7 +100,7 @@ def test_wordings_are_studied_where_a_run_has_some(
 ) -> None:
     asked = noted(monkeypatch, "equipoise.comparing.wordings.wording_parts", ["part"])
     monkeypatch.setattr("equipoise.comparing.wordings.frames", lambda parts: {"spread": FRAME} if asked[1:] else {})
-    monkeypatch.setattr("equipoise.topics.wordings.section", lambda part: Section(f"Of {part}", []))
+    monkeypatch.setattr("equipoise.topics.wordings.section", lambda part: Section(f"Of {part}", SECTIONS))
     plain, worded = (SimpleNamespace(manifest=SimpleNamespace(settings={setting: value})) for value in ([], ["a"]))
     runs: Any = [plain, worded]
     choices: dict[str, Any] = {"intersect": True, "resamples": 7, "seed": 3}
@@ -130,7 +130,7 @@ def test_every_option_of_wordings_is_handed_on(folder: Path, monkeypatch: pytest
 
 
 def test_every_option_of_temperatures_is_handed_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = noted(monkeypatch, "equipoise.topics.wordings.drawn_section", Section("Drawn", []))
+    asked = noted(monkeypatch, "equipoise.topics.wordings.drawn_section", Section("Drawn", [Finding("It differs.")]))
     out, _ = said(
         "study", "temperature", folder, "--temperature", "0.1", "--temperature", "3", "--draws", "7", "--seed", "2"
     )

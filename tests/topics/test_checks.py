@@ -48,6 +48,14 @@ def test_a_name_that_all_checks_share_is_said_once() -> None:
     assert rows[1] == "FAILED  flip_rate[type=type1] <= 0.15  0.1393 [0.0984, 0.1855]  244"
 
 
+def test_what_all_names_begin_with_is_said_once() -> None:
+    kinds = ("ambiguous (type 1)", "resolvable (type 2)")
+    drops = [replace(PASSED, requirement="drop of ucerf=0.02", of=f"builtin · next-word, {kind}") for kind in kinds]
+    name, head, *rows = printed(drops, 80)
+    assert name == "builtin · next-word" and head.split() == ["required", "of", "value", "n"]
+    assert [re.split("  +", row)[2] for row in rows] == list(kinds)
+
+
 def test_digits_tell_a_bound_from_the_end_of_the_interval() -> None:
     assert "0.1855]" in printed([replace(PASSED, bound=0.1852)], 80)[2]
 

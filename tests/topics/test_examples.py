@@ -65,7 +65,7 @@ def test_of_sentence_pairs_without_labels_it_is_the_surest_of_all(tmp_path: Path
     assert shown.text == "Surest of all" and shown.example == case_link(surest["set_id"], str(part), "")
 
 
-def test_where_an_answer_is_right_the_least_alike_set_is_that_of_the_lowest_u(tmp_path: Path) -> None:
+def test_where_the_word_decides_the_least_alike_set_is_that_of_the_lowest_u(tmp_path: Path) -> None:
     # In these sets the answer should change: the signed U, which sees the answers, says the opposite there.
     run = audit("planted:noise=3", "gendered", limit=60, resamples=20, by=[], out=tmp_path)
     (part,) = run.parts

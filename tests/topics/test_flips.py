@@ -94,6 +94,11 @@ def test_a_change_has_a_direction_in_words_only_where_a_stereotype_is_known(tmp_
     for fates in set_fates(run.parts[0]):
         words = [row.cells[0] for row in squares(fates).table().rows]
         assert words == ["same answer", "changed, no stereotype known"]
+    (chart,) = flips(run.parts[0])
+    bars = list(chart.panels[0].marks_of(Bar))
+    rates = [dot.x.value for dot in chart.panels[0].marks_of(Dot)]
+    assert [bar.tone for bar in bars] == ["unknown"] * len(rates) and [bar.x for bar in bars] == [(0, r) for r in rates]
+    assert [key.label for key in chart.legend] == ["no stereotype known", "all changes"]
 
 
 def test_what_is_described_is_as_it_was_kept(planted_run: Path) -> None:
@@ -157,13 +162,19 @@ def test_a_change_without_a_known_stereotype_is_not_neither_way(tmp_path: Path) 
     }
 
 
+def test_without_the_metrics_of_directions_there_is_no_bar(tmp_path: Path) -> None:
+    (part,) = audit("planted:noise=2", "builtin", limit=20, resamples=5, metrics=["flip_rate"], out=tmp_path).parts
+    (chart,) = flips(part)
+    assert not list(chart.panels[0].marks_of(Bar)) and [key.label for key in chart.legend] == ["all changes"]
+
+
 def test_a_legend_names_no_direction_where_there_is_none(tmp_path: Path) -> None:
     run = audit(
         "planted:noise=2", "decisions", limit=2, resamples=5, by=[], metrics=["flip_rate"], out=tmp_path / "run"
     )
     (part,) = run.parts
     (chart,) = flips(part)
-    assert [key.label for key in chart.legend] == ["all changes"]
+    assert [key.label for key in chart.legend] == ["no stereotype known", "all changes"]
     assert all(
         set(fates.counts) - {"same", "unknown"} == {f for f, n in fates.counts.items() if not n} - {"same", "unknown"}
         for fates in set_fates(part)

@@ -23,7 +23,7 @@ def test_every_size_has_a_bar_as_long_as_its_power() -> None:
     console = Console(width=100, record=True)
     console.print(plan_text("detect flip_bias", "builtin", powers))
     text = console.export_text()
-    assert "1,200 sets" in text and "80%" in text
+    assert "1,200 sets" in text and "80.0%" in text
 
 
 def test_what_an_earlier_run_leaves_open_is_drawn_and_said() -> None:

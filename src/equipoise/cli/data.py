@@ -23,19 +23,26 @@ def list_datasets() -> None:
     """List the named datasets, plug-ins included, and where they are on this machine."""
     from ..catalog import names, summary
     from ..datasets import CARDS, DATASETS
-    from ..datasets.downloads import find_dataset_folder
-    from ..records import DatasetError
 
-    rows = []
-    for card in CARDS.values():
-        try:
-            where = str(find_dataset_folder(card.name)) if card.files else "in the package"
-        except DatasetError:
-            where = f"to get it: equipoise data fetch {card.name}"
-        rows.append((card.name, card.title, card.licence, where))
+    rows = [(card.name, card.title, card.licence, _where(card.name)) for card in CARDS.values()]
     plugins = [name for name in names(DATASETS, kind="dataset") if name not in CARDS]
     rows += [(name, summary(name, DATASETS, kind="dataset"), "see the plug-in", "plug-in") for name in plugins]
     print_out(listing(("name", "what it is", "licence", "where"), rows))
+
+
+def _where(name: str) -> str:
+    """Return where a dataset is on this machine, or how to get it; one with markers is where its base is."""
+    from ..datasets import CARDS
+    from ..datasets.downloads import find_dataset_folder
+    from ..datasets.identity import NAME as IDENTITY
+    from ..records import DatasetError
+
+    if name == IDENTITY:
+        return f"made from {DatasetOptions.base}: {_where(DatasetOptions.base)}"
+    try:
+        return str(find_dataset_folder(name)) if CARDS[name].files else "in the package"
+    except DatasetError:
+        return f"to get it: equipoise data fetch {name}"
 
 
 @app.command("show")
@@ -110,12 +117,16 @@ def fetch(
     """Show a dataset's licence, then fetch the data from their public home at a pinned revision, and check them."""
     from ..datasets import card_of
     from ..datasets import fetch as fetch_files
+    from ..datasets.identity import NAME as IDENTITY
 
     def say(text: str) -> None:
         if not quiet:
             typer.echo("\n".join(map(printable, text.splitlines())))
 
     card = card_of(name)
+    if name == IDENTITY:
+        say(f"{name} is {_where(name)}")
+        return
     if not card.files:
         say(f"{name} is in the package; there is nothing to fetch")
         return

@@ -9,21 +9,26 @@ from ..verdict.gate import NOT_USABLE, Check
 
 
 def checked(several: Sequence[tuple[str, Check]]) -> Table:
-    """Return a table of checks, each beside the name of what it is about: a name that all share is the title."""
+    """Return a table of checks, each beside the name of what it is about.
+
+    What all names begin with, or the one name that there is, is the title.
+    """
     names = list(dict.fromkeys(name for name, _ in several))
-    rows = [Row((check.outcome, check.requirement, name, check.estimate)) for name, check in several]
+    places = {name.partition(", ")[0] for name in names}
+    title = names[0] if len(names) == 1 else places.pop() if len(places) == 1 else ""
+    rows = [
+        Row((check.outcome, check.requirement, name.removeprefix(f"{title}, ") if title else name, check.estimate))
+        for name, check in several
+    ]
     columns = [
         Column("", words=True),
         Column("required", words=True),
         Column("of", words=True),
         Column("value", digits=4),  # A bound may lie between two values of three digits.
     ]
-    notes = list(dict.fromkeys(note for name, check in several for note in _notes(name, check, alone=len(names) == 1)))
-    table = Table("", columns, rows, notes=notes)
-    if len(names) > 1:
-        return table
-    shared = table.picked([0, 1, 3])
-    return Table(names[0] if names else "", shared.columns, shared.rows, notes=notes)
+    notes = dict.fromkeys(note for name, check in several for note in _notes(name, check, alone=len(names) == 1))
+    table = Table(title, columns, rows, notes=list(notes))
+    return table if len(names) > 1 else table.picked([0, 1, 3])
 
 
 def _notes(name: str, check: Check, *, alone: bool) -> Iterator[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..metrics.confidence import coreference_confidence
-from ..records import ABSENT, Floats
+from ..records import ABSENT, DECIDED, Floats
 from ..records.showing import Finding, case_link
 from ..runs.run import Part
 from ..runs.tables import column, main_estimator
@@ -33,7 +33,10 @@ def examples(part: Part) -> Iterator[Finding]:
 
 
 def set_table(part: Part) -> pd.DataFrame:
-    """Return the counterfactual sets: `set_id`, `variant`, `type`, `fate`, and `u`, signed where no answer is right."""
+    """Return the counterfactual sets: `set_id`, `variant`, `type`, `fate` and `u`.
+
+    U is the signed one, which sees the answers, but where the group word decides which answer is right.
+    """
     firsts, fates = members_and_fates(part)
     outcomes, pairs = part.outcomes, part.pairs
     signed, plain = (column(pairs, main_estimator(pairs, name)) for name in ("u_signed", "u"))
@@ -41,7 +44,7 @@ def set_table(part: Part) -> pd.DataFrame:
     table = pd.DataFrame({name: column[firsts] for name, column in texts.items()})
     table["fate"] = np.array(FATES, dtype=object)[fates]
     plain_u, signed_u = of_sets(part, np.stack([plain, signed], axis=1), firsts).T
-    table["u"] = np.where(outcomes.answerable[firsts] | np.isnan(signed_u), plain_u, signed_u)
+    table["u"] = np.where((table["type"] == DECIDED) | np.isnan(signed_u), plain_u, signed_u)
     return table.dropna(subset="u")
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..comparing.values import items_of
-from ..records import DECIDED, Floats, Integers
+from ..records import ABSENT, DECIDED, Floats, Integers
 from ..records.showing import Axis, Bar, Chart, Column, Dot, Key, Panel, Row, Square, Table, case_link, cases_link
 from ..runs.measurements import kind_title
 from ..runs.run import Part
@@ -144,8 +144,11 @@ def flips(part: Part) -> Iterator[Chart]:
     rows = []
     for place, (kind, rate) in enumerate(by_kind.items()):
         left = 0.0
+        shares = {way: part.measured.get(f"flip_{way}", type=kind) for way in DIRECTIONS}
+        if not any(shares.values()) and not _has_stereotype(part, kind):
+            marks.append(Bar((0.0, rate.value), (place - 0.38, place + 0.12), "unknown", "flip_rate"))
         for way, words in DIRECTIONS.items():
-            share = part.measured.get(f"flip_{way}", type=kind)
+            share = shares[way]
             if share is not None and (share.value or way in ALWAYS):
                 marks.append(Bar((left, left + share.value), (place - 0.38, place + 0.12), way, f"flip_{way}"))
                 left += share.value
@@ -164,6 +167,14 @@ def flips(part: Part) -> Iterator[Chart]:
         # Of stacked bars a list of the marks would tell where they end, not how long they are.
         data = Table("", (Column("", words=True), Column(across.label)), rows)
         yield Chart(title, [panel], "flips", part.about(), keys, data=data)
+
+
+def _has_stereotype(part: Part, kind: str) -> bool:
+    """Return whether a stereotype is known of any item of a type, or cannot be told."""
+    if not part.has_items:
+        return True
+    inside = part.outcomes.group("type") == kind
+    return bool((part.outcomes.stereotype[inside] != ABSENT).any())
 
 
 DIRECTIONS = {

@@ -143,7 +143,7 @@ def _widest(
         rows = [(row, kind) for kind in (*kinds, "") if (row := measured.get(measured.own(metric), type=kind))]
         rows = [(row, kind) for row, kind in rows if row.estimate.has_interval]
         if rows:
-            row, kind = rows[0] if metric == "accuracy_gap" else max(rows, key=lambda pair: _reach(pair[0]))
+            row, kind = rows[0] if metric == "accuracy_gap" else max(rows, key=lambda entry: _reach(entry[0]))
             yield row, f"{words.format(factor * _reach(row))} (n = {row.n:,}{_of(row, kind)})"
 
 

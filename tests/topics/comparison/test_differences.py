@@ -12,6 +12,7 @@ import pytest
 from kept_texts import assert_kept
 
 import equipoise
+from equipoise import audit
 from equipoise.comparing.comparison import Choices, Comparison, compare
 from equipoise.media import markdown
 from equipoise.media.cells import plain
@@ -231,5 +232,13 @@ def test_the_word_is_that_of_the_first_run(three: Comparison, monkeypatch: pytes
     own = topic.words_of
     monkeypatch.setattr(topic, "words_of", lambda parts: given.append(parts) or own(parts))
     summary(three)
-    assert any(parts is three.runs[0].parts for parts in given)
+    assert given and all(part in three.runs[0].parts for parts in given for part in parts)
     assert not any(parts is run.parts for parts in given for run in three.runs[1:])
+
+
+def test_what_changes_is_called_by_its_name_on_each_dataset(tmp_path: Path) -> None:
+    asked = {"data": ["builtin", "gendered:control"], "limit": 40, "resamples": 20, "by": []}
+    runs = [audit(f"planted:bias={b},noise=0.1", out=tmp_path / str(b), **asked).path for b in (0, 9)]
+    compared = compare(runs, Choices(permutations=2000, resamples=20, metrics=("flip_rate",)))
+    told = [finding.text for finding in summary(compared).every(Finding) if finding.topic == "difference"]
+    assert any("changes its answer with the pronoun" in text for text in told), "the control has other group words"

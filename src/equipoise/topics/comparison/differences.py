@@ -37,10 +37,9 @@ def _pair_and_data(test: Tested) -> tuple[str, str]:
 def findings(comparison: Comparison) -> Section | None:
     """Return what the tests show, a sentence for each pair of runs, and why numbers should be doubted."""
     parts = _compared_parts(comparison)
-    word = words_of(comparison.runs[0].parts).group_word
     pairs: dict[str, list[Finding]] = {}
     for (runs, data), tests in grouped(comparison.tests, _pair_and_data).items():
-        pairs.setdefault(runs, []).append(pair_finding(tests, word, f"{data}: "))
+        pairs.setdefault(runs, []).append(pair_finding(tests, _word(comparison, tests), f"{data}: "))
     intro = (
         "The sentences name differences with a p-value below 0.05 after correction for all comparisons on this page,"
         " and with an interval that does not include 0. If no difference is detected, the models may still differ by"
@@ -74,13 +73,18 @@ def verdict_lines(parts: Iterable[Part]) -> Iterator[Finding]:
 def summary(comparison: Comparison) -> Section:
     """Return what the tests show, run against run: sentences, and the differences that are detected or asked for."""
     asked = tuple(comparison.choices.metrics) != TESTED
-    word = words_of(comparison.runs[0].parts).group_word
     shown: list[Section | Finding] = [*blind(comparison), *verdict_lines(_compared_parts(comparison))]
     for (runs, data), tests in grouped(comparison.tests, _pair_and_data).items():
         tabled = [test for test in tests if asked or test.detected]
         tables = [difference_table({"": tabled}).picked((0, 1, 3))] if tabled else []
-        shown.append(Section(f"{runs} on {data}", [pair_finding(tests, word), *tables]))
+        shown.append(Section(f"{runs} on {data}", [pair_finding(tests, _word(comparison, tests)), *tables]))
     return Section("", [*shown, *order_findings(orders(comparison)), answer(comparison)])
+
+
+def _word(comparison: Comparison, tests: Sequence[Tested]) -> str:
+    """Return what changes within a set of the dataset and task that these tests are about."""
+    about = (tests[0].row.dataset, tests[0].row.task)
+    return words_of([part for part in comparison.runs[0].parts if (part.dataset, part.task) == about]).group_word
 
 
 def blind(comparison: Comparison) -> Iterator[Finding]:
