@@ -148,6 +148,12 @@ class BuildFolder:
         """The address of the default survey database."""
         return f"sqlite:///{self.path / 'survey.sqlite'}"
 
+    def made_database(self, database: str | None) -> str:
+        """Return the address of a survey that was begun: the one given, else the default one, if it is there."""
+        if database is None and not (self.path / "survey.sqlite").is_file():
+            raise _not_made(self.path / "survey.sqlite", "survey")
+        return database or self.database
+
     def steps(self) -> dict[str, Step]:
         """Return the log of the steps so far, by name, in order."""
         path = self.path / "steps.json"
@@ -208,7 +214,7 @@ def as_lines(records: Iterable[Draft | Sentence | Rejected]) -> str:
     return "".join(json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in records)
 
 
-def not_made(path: Path, step: str) -> BuildError:
+def _not_made(path: Path, step: str) -> BuildError:
     """Return the error that a file is missing, with the command that makes it."""
     needs = " --server URL --model NAME" if step == "generate" else ""
     return BuildError(f"{path} does not exist; run `equipoise build {step} {quote(str(path.parent))}{needs}` first")
@@ -218,7 +224,7 @@ def read_records(path: Path, kind: type[Record], *, made_by: str) -> list[Record
     """Return the records of a file; raise BuildError if it is missing or damaged, with step or line."""
     place = current(path.parent, path.name, BuildFolder(path.parent).named().get(path.name))
     if not place.is_file():
-        raise not_made(path, made_by)
+        raise _not_made(path, made_by)
     names = {item.name for item in fields(kind)}
     needed = {item.name for item in fields(kind) if item.default is MISSING}
     records = []

@@ -247,7 +247,7 @@ def clean(
     """
     from dataclasses import replace
 
-    from ..builder.steps import DATASET, BuildError, BuildFolder, Sentence, Step, not_made, read_records
+    from ..builder.steps import DATASET, BuildError, BuildFolder, Sentence, Step, read_records
     from ..builder.survey.database.survey import SurveyDatabase
     from ..builder.verdict import cleaning as step
     from ..builder.verdict.summary import rows_of, summarise
@@ -256,9 +256,7 @@ def clean(
 
     build, listed = BuildFolder(folder), _words(words)
     sentences = read_records(build.kept, Sentence, made_by="filter")
-    if database is None and not (folder / "survey.sqlite").is_file():
-        raise not_made(folder / "survey.sqlite", "survey")
-    store = SurveyDatabase(database or build.database)
+    store = SurveyDatabase(build.made_database(database))
     chosen = store.asking.rule
     rules = step.CleanOptions(
         replace(chosen, criteria=criteria_of(chosen, criteria, coherent, meant, not_meant)), allow_unsettled

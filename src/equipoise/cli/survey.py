@@ -218,13 +218,11 @@ def backup(
     quiet: Quiet = False,
 ) -> None:
     """Write a consistent copy of the survey, also while it runs; `build clean --database sqlite:///FILE` reads it."""
-    from ..builder.steps import BuildFolder, not_made
+    from ..builder.steps import BuildFolder
     from ..builder.survey.database.survey import SurveyDatabase
     from ..runs.manifest import now
 
-    if database is None and not (folder / "survey.sqlite").is_file():
-        raise not_made(folder / "survey.sqlite", "survey")
-    store = SurveyDatabase(database or BuildFolder(folder).database)
+    store = SurveyDatabase(BuildFolder(folder).made_database(database))
     path = out or folder / "backups" / f"survey-{now().replace(':', '')}.sqlite"
     answers = store.results.backup(path)
     store.close()
