@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from equipoise.catalog import find, names, summary
+from equipoise.catalog import find, made, names, summary
+from equipoise.datasets import open_dataset
 from equipoise.metrics import METRICS
 from equipoise.metrics.naming import metric_of
 from equipoise.records import EquipoiseError
+from equipoise.scoring.opening import open_engine
 from equipoise.settings import Settings
+from equipoise.tasks import open_task
 
 TABLE = {"ucerf": 1, "accuracy": 2}
 
@@ -146,3 +151,49 @@ def test_a_package_that_fails_is_told_in_a_summary(installed_plugin: None) -> No
     assert "the plug-in equipoise_no_such_module:LEAST" in summary("broken", {}, kind="metric")
     assert summary("nothing", {"nothing": 3}, kind="thing") == int.__doc__.strip().splitlines()[0]  # type: ignore[union-attr]
     assert summary("bare", {"bare": type("Bare", (), {"__doc__": None})()}, kind="thing") == ""
+
+
+@pytest.mark.usefixtures("installed_parts")
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: open_dataset("tenth"), "the dataset 'tenth' of equipoise-parts 2.0 raised KeyError: 'text'"),
+        (
+            lambda: open_dataset("nothing"),
+            "the dataset 'nothing' of equipoise-parts 2.0 returns a NoneType, not a Dataset",
+        ),
+        (lambda: open_task("asked"), "the task 'asked' of equipoise-parts 2.0 raised ValueError: no way to ask"),
+        (
+            lambda: open_engine("broken:x"),
+            "the engine 'broken' of equipoise-parts 2.0 raised ValueError: no way to ask",
+        ),
+    ],
+)
+def test_a_part_of_another_package_that_fails_is_named_with_its_package_and_place(
+    call: Callable[[], object], said: str
+) -> None:
+    with pytest.raises(EquipoiseError) as fault:
+        call()
+    place = r"( \(equipoise_parts\.py, line [25]\))?"
+    assert re.fullmatch(re.escape(said) + place, str(fault.value))
+
+
+def test_what_our_own_code_raises_stays_as_it_is() -> None:
+    with pytest.raises(ZeroDivisionError):
+        made("own", {"own": lambda number: number / 0}, 1, kind="dataset")
+    assert made("own", {"own": lambda number: number + 1}, 1, kind="dataset") == 2
+
+
+@pytest.fixture
+def installed_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a package with a dataset, a task and an engine that fail when they are opened."""
+    code = "def tenth(options):\n    return {}['text']\n\ndef fails(*given):\n    raise ValueError('no way\\nto ask')\n"
+    (tmp_path / "equipoise_parts.py").write_text(f"{code}\ndef nothing(options):\n    return None\n")
+    info = tmp_path / "equipoise_parts-2.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: equipoise-parts\nVersion: 2.0\n")
+    (info / "entry_points.txt").write_text(
+        "[equipoise.datasets]\ntenth = equipoise_parts:tenth\nnothing = equipoise_parts:nothing\n"
+        "[equipoise.tasks]\nasked = equipoise_parts:fails\n[equipoise.engines]\nbroken = equipoise_parts:fails\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
 from importlib.metadata import EntryPoint, entry_points
-from typing import TypeVar
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
 
 from .records import EquipoiseError
 
 Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 def find(name: str, table: Mapping[str, Item], *, kind: str) -> Item:
@@ -37,10 +40,40 @@ def find(name: str, table: Mapping[str, Item], *, kind: str) -> Item:
     raise EquipoiseError(f"unknown {kind} {name!r}; {meant or 'known: ' + ', '.join(known)}")
 
 
-def package_of(name: str, *, kind: str) -> str:
-    """Return the package that a plug-in comes with, and its version."""
+def made(name: str, table: Mapping[str, Callable[..., Made]], *given: Any, kind: str) -> Made:
+    """Return what the function of that name makes of what is given; one of a plug-in that fails is an error of its."""
+    function = find(name, table, kind=kind)
+    return function(*given) if name in table else explained(function, whose_is(name, kind=kind))(*given)
+
+
+def whose_is(name: str, *, kind: str) -> str:
+    """Return the name of a plug-in with the package that it comes with, for a sentence."""
     point = _plugins(kind, tuple(sys.path))[name]
-    return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
+    package = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
+    return f"the {kind} {name!r} of {package}"
+
+
+def explained(function: Callable[..., Made], whose: str, advice: str = "") -> Callable[..., Made]:
+    """Return a function whose errors say whose they are, and where they were raised."""
+
+    @wraps(function)
+    def careful(*given: Any, **options: Any) -> Made:
+        try:
+            return function(*given, **options)
+        except (EquipoiseError, MemoryError):
+            raise
+        except Exception as error:  # anybody's code
+            message = " ".join(f"{type(error).__name__}: {error}".split()).strip(": ")
+            place, end = _place(error.__traceback__), advice and f"; {advice}"
+            raise EquipoiseError(f"{whose} raised {message}{place}{end}") from error
+
+    return careful
+
+
+def _place(trace: TracebackType | None) -> str:
+    """Return where in the function an error was raised; "" where that is not known, as of compiled code."""
+    inside = trace and trace.tb_next
+    return f" ({Path(inside.tb_frame.f_code.co_filename).name}, line {inside.tb_lineno})" if inside else ""
 
 
 def names(table: Mapping[str, object], *, kind: str) -> list[str]:

@@ -18,6 +18,9 @@ import numpy as np
 BOS = 256
 SIZE = 300
 
+HALVES = range(290, 300)
+"""Tokens that are no whole character, if a server has such."""
+
 SOURCE = {"model": "toy", "system_fingerprint": "fp-1"}
 """What every answer says of the model that gave it."""
 
@@ -140,6 +143,11 @@ class Loopback(Listening):
         best = int(table.argmax())
         if "no logprobs" in self.faults or not body.get("logprobs"):
             return {"text": self.text(ids, body, place), "logprobs": None}
+        if "half characters" in self.faults:  # as llama.cpp, whose table is of the model, whatever is written
+            forced = [] if "takes no bias" in self.faults else body.get("logit_bias", [])
+            best = int(next(iter(forced), best))
+            if best in HALVES:
+                return {"text": "\ufffd", "logprobs": None}
         ranked = np.argsort(-table)[: body["logprobs"]]
         top: Any = {f"token_id:{t}": float(table[t]) for t in ranked}
         tokens, values = [f"token_id:{best}"], [float(table[best])]

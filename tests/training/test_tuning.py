@@ -379,3 +379,23 @@ def test_names_of_the_package_are_loaded_when_they_are_asked_for() -> None:
         assert getattr(training, name).__module__.endswith(module.strip("."))
     with pytest.raises(AttributeError, match=r"^module 'equipoise\.training' has no attribute 'tunes'$"):
         training.tunes  # noqa: B018
+
+
+def test_what_a_model_s_dropout_leaves_out_depends_on_the_step_and_the_seed() -> None:
+    class Losses:
+        def parts(self, model: Any, step: int) -> dict[str, torch.Tensor]:
+            return {"loss": model(torch.ones(1, 64)).square().sum()}
+
+    def losses(first: int, seed: int = 0) -> list[float]:
+        model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(64, 1))
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.copy_(torch.linspace(-1, 1, weight.numel()).reshape(weight.shape))
+        plan = replace(PLAN, learning_rate=1e-30, seed=seed)
+        run = TuneRun(model, Losses(), None, plan, Limits())  # type: ignore[arg-type]
+        return [run.step(step)["loss"] for step in range(first, 6)]
+
+    whole = losses(0)
+    assert len(set(whole)) == 6 and losses(0) == whole, "each step has its own"
+    assert losses(3) == whole[3:], "as of a run that was killed after three steps"
+    assert not set(losses(0, seed=1)) & set(whole)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..catalog import find, names
+from ..catalog import find, made, names, whose_is
 from ..files import at_home
 from ..garbage import uncollected
 from ..options import DatasetOptions
@@ -225,7 +225,7 @@ def _open(text: str, options: DatasetOptions) -> Dataset:
         # WinoIdentity hands the columns on to its base, which may be a table.
         if options.columns and text != IDENTITY:
             raise DatasetError(f"{name} is not a table: columns can be named for a CSV, TSV, JSON or Parquet file only")
-        return IN_PARTS[name](options, part) if in_part else find(text, DATASETS, kind="dataset")(options)
+        return IN_PARTS[name](options, part) if in_part else _listed(text, options)
     path = at_home(text)
     if path.exists():
         return _open_path(path, options)
@@ -240,6 +240,14 @@ def _open(text: str, options: DatasetOptions) -> Dataset:
         unknown = str(error).partition("; known: ")[0]
         raise DatasetError(f"{unknown} (known: {known}; or the path of a file or folder)") from None
     raise AssertionError("a name that `names` lacks is an error of `find`")
+
+
+def _listed(name: str, options: DatasetOptions) -> Dataset:
+    dataset = made(name, DATASETS, options, kind="dataset")
+    if not isinstance(dataset, Dataset):
+        whose = whose_is(name, kind="dataset")
+        raise DatasetError(f"{whose} returns a {type(dataset).__name__}, not a Dataset")
+    return dataset
 
 
 def _open_rows(table: Rows, options: DatasetOptions) -> Dataset:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, wraps
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from ..catalog import find, package_of
+from ..catalog import explained, find, whose_is
 from ..records import EquipoiseError, Floats
 from ..uncertainty import ESTIMATORS, Estimator
 from .groups import Norm
@@ -26,17 +24,13 @@ ROUNDING = 1e-6
 def metric_row(name: str) -> Metric:
     """Return the row of a metric; what the code of another package raises or gives wrongly is said to be its own."""
     metric = find(name, METRICS, kind="metric")
-    return metric if name in METRICS else _checked_metric(metric, _whose(name, "metric"))
+    return metric if name in METRICS else _checked_metric(metric, whose_is(name, kind="metric"))
 
 
 def estimator_row(name: str) -> Estimator:
     """Return the row of an estimator, with the same care."""
     estimator = find(name, ESTIMATORS, kind="estimator")
-    return estimator if name in ESTIMATORS else _checked_estimator(estimator, _whose(name, "estimator"))
-
-
-def _whose(name: str, kind: str) -> str:
-    return f"the {kind} {name!r} of {package_of(name, kind=kind)}"
+    return estimator if name in ESTIMATORS else _checked_estimator(estimator, whose_is(name, kind="estimator"))
 
 
 @cache  # rows are told apart by their functions
@@ -46,15 +40,15 @@ def _checked_metric(metric: Metric, whose: str) -> Metric:
         function = replace(function, differences=_checked(function.differences, function.join, metric.bounds, whose))
     else:
         function = _checked(function, lambda value: value, metric.bounds, whose)
-    return replace(metric, function=function, possible=metric.possible and _explained(metric.possible, whose))
+    return replace(metric, function=function, possible=metric.possible and explained(metric.possible, whose, ADVICE))
 
 
 @cache
 def _checked_estimator(estimator: Estimator, whose: str) -> Estimator:
-    explained = _explained(estimator.certainty, whose)
+    careful = explained(estimator.certainty, whose, ADVICE)
 
     def certainty(probs: Floats) -> Floats:
-        given = np.asarray(explained(probs))
+        given = np.asarray(careful(probs))
         if given.shape != (len(probs),) or given.dtype.kind not in "biuf":
             raise EquipoiseError(f"{whose} gives no number for each of {len(probs):,} rows; {ADVICE}")
         known = given[~np.isnan(probs).any(axis=1)]
@@ -70,11 +64,11 @@ def _checked(
     function: Callable[..., Any], size: Callable[[Any], Any], bounds: tuple[float, float], whose: str
 ) -> Callable[..., Any]:
     """Return the function of a metric, whose size is a number within the bounds of its row, or it is an error."""
-    explained = _explained(function, whose)
+    careful = explained(function, whose, ADVICE)
 
     @wraps(function)
     def checked(*columns: Any, **options: Any) -> Any:
-        given = explained(*columns, **options)
+        given = careful(*columns, **options)
         value = size(given)
         if getattr(options.get("weights"), "ndim", 0) == 2:
             if np.ndim(value) != 1:
@@ -92,25 +86,3 @@ def _checked(
 def _is_within(value: float, low: float, high: float) -> bool:
     slack = ROUNDING * (high - low) if np.isfinite(high - low) else ROUNDING
     return not (value < low - slack or value > high + slack)  # NaN is said elsewhere
-
-
-def _explained(function: Callable[..., Any], whose: str) -> Callable[..., Any]:
-    """Return a function whose errors say whose they are, and where they were raised."""
-
-    @wraps(function)
-    def explained(*columns: Any, **options: Any) -> Any:
-        try:
-            return function(*columns, **options)
-        except (EquipoiseError, MemoryError):
-            raise
-        except Exception as error:  # anybody's code
-            message = " ".join(f"{type(error).__name__}: {error}".split()).strip(": ")
-            raise EquipoiseError(f"{whose} raised {message}{_place(error.__traceback__)}; {ADVICE}") from error
-
-    return explained
-
-
-def _place(trace: TracebackType | None) -> str:
-    """Return where in the function an error was raised; "" where that is not known, as of compiled code."""
-    inside = trace and trace.tb_next
-    return f" ({Path(inside.tb_frame.f_code.co_filename).name}, line {inside.tb_lineno})" if inside else ""

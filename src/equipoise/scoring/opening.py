@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..catalog import find, names, summary
+from ..catalog import made, names, summary
 from ..files import at_home
 from ..options import EngineOptions
 from ..records import ModelError
@@ -74,7 +74,7 @@ def _open_named(spec: str, options: EngineOptions) -> Engine:
     scheme, rest = _scheme_of(spec)
     if scheme == "ensemble":
         return _open_ensemble(rest, options)  # its members have the dropout, not the whole
-    return _with_dropout(find(scheme, SCHEMES, kind="engine")(rest, options), options)
+    return _with_dropout(made(scheme, SCHEMES, rest, options, kind="engine"), options)
 
 
 def _with_dropout(engine: Engine, options: EngineOptions) -> Engine:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..catalog import find
+from ..catalog import made
 from ..options import AnswerOptions
 from ..records import EquipoiseError
 from .chain_of_thought import ChainOfThought
@@ -108,7 +108,7 @@ def open_task(name: str, options: TaskOptions | None = None) -> Task:
     options = options or TaskOptions()
     if name in TASKS and name not in WORDED and any(isinstance(question, Wording) for question in options.questions):
         raise EquipoiseError(f"task {name!r} has one wording; wordings are for: {', '.join(WORDED)}")
-    task = find(name, TASKS, kind="task")(options)
+    task = made(name, TASKS, options, kind="task")
     if options.p_true:
         task = SelfChecked(task)
     return Chat(task, options.system, options.reasoning_tokens) if options.chat else task

@@ -21,6 +21,9 @@ from .tune_folder import TuneFolder
 from .tune_plan import Limits, Plan
 from .validation import Outside, Validation, Validator
 
+STEPS_APART = 10**6
+"""Between the seeds of two runs, so that their steps share none."""
+
 
 @dataclass(frozen=True)
 class Tuned:
@@ -153,6 +156,8 @@ class TuneRun:
         """Take one step and return its row of the learning curves."""
         for group in self._optimiser.param_groups:
             group["lr"] = self._plan.rate_at(step)
+        # What a model's own dropout leaves out depends on the step alone, not on what was computed before.
+        torch.manual_seed((self._plan.seed * STEPS_APART + step) % 2**63)
         parts = self._losses.parts(self._model, step)
         self._optimiser.zero_grad(set_to_none=True)
         parts["loss"].backward()  # type: ignore[no-untyped-call]

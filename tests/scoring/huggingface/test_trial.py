@@ -10,11 +10,14 @@ import pytest
 import torch
 from saved_models import BERT
 from tiny import make_model, make_tokenizer
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+from transformers import PreTrainedTokenizerFast
 
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring.encoding import Encoder
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
-from equipoise.scoring.huggingface.trial import PROMPTS, Trial
+from equipoise.scoring.huggingface.trial import PROMPTS, Trial, check_tokenizer
 
 PROMPT = Prompt("a", "task", "", "The nurse told the driver that she", (" was", " refers to the driver"))
 
@@ -88,3 +91,23 @@ def test_a_model_that_cannot_run_a_mode_is_told_and_one_that_is_too_large_refuse
     assert trial(failing(KeyError("mask"))).fault("packed") == "m cannot run packed prefix trees (KeyError)"
     with pytest.raises(ModelError, match="no room"):
         trial(failing(ModelError("no room"))).fault("packed")
+
+
+def test_a_tokenizer_that_is_not_the_model_s_is_refused() -> None:
+    tokenizer = make_tokenizer()
+    encoder, config = Encoder(tokenizer), {"n_positions": 64}
+    fits = make_model("GPT2Config", len(tokenizer), **config)
+    check_tokenizer(encoder, fits, "m")
+    largest = max(map(max, encoder.contexts([prompt.context for prompt in PROMPTS])))
+    check_tokenizer(encoder, make_model("GPT2Config", largest + 1, **config), "m")
+    smaller = make_model("GPT2Config", largest, **config)
+    said = rf"^m and its tokenizer do not belong together: it has {largest} tokens, not {largest + 1}$"
+    with pytest.raises(ModelError, match=said):
+        check_tokenizer(encoder, smaller, "m")
+    with pytest.raises(ModelError, match=said):
+        list(HuggingFaceEngine(smaller, tokenizer, name="m", weights={"sha256": "1"}).score([[PROMPT]]))
+    without_words: list[Any] = [Encoder(PreTrainedTokenizerFast(tokenizer_object=Tokenizer(BPE())))]
+    without_words.append(SimpleNamespace(contexts=lambda contexts: [[0] for _ in contexts]))
+    for encoder in without_words:
+        with pytest.raises(ModelError, match=r"^the tokenizer of m knows no words; its files may be missing"):
+            check_tokenizer(encoder, fits, "m")

@@ -55,6 +55,16 @@ def test_candidates_are_walked_and_close_to_the_same_model_in_process(url: str, 
 
 
 @pytest.mark.slow
+def test_candidates_whose_tokens_end_within_a_character_are_scored(url: str, default_engine: Any) -> None:
+    text = "医生感谢护士，因为他帮了很大的忙。"
+    prompt = Prompt("zh", "next-word", "", f'{text} The pronoun "他" refers to the', (" 医生", " 护士"))
+    engine: Any = open_engine("smollm2", EngineOptions(server=url))
+    ((served,),), ((local,),) = list(engine.score([[prompt]])), list(default_engine.score([[prompt]]))
+    for left, right in zip(served.token_logprobs, local.token_logprobs, strict=True):
+        np.testing.assert_allclose(left, right, atol=1.0)  # of improbable tokens, where quantised activations tell
+
+
+@pytest.mark.slow
 def test_answers_are_drawn_from_all_tokens_whatever_the_server_s_own_settings(url: str) -> None:
     async def asked() -> tuple[dict[int, float], list[str | None], bool | None]:
         async with Client(url, Limits(attempts=1)) as client:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,21 @@ def test_a_candidate_outside_of_the_top_k_is_an_upper_bound_and_is_flagged(serve
             exact += sum(given == pytest.approx(value) for given, value in zip(tokens, values, strict=True))
         assert score.flags == ("bounded",)
     assert exact > 0
+
+
+def test_a_token_within_a_character_is_asked_for_by_writing_another_one(serve: Any) -> None:
+    server = serve("echo ignored", "half characters")
+    engine = opened(server)
+    prompts = [replace(PROMPTS[0], context=f"{number} {PROMPTS[0].context}") for number in range(40)]
+    for score, prompt in zip(scored(engine, prompts), prompts, strict=True):
+        for tokens, values in zip(score.token_logprobs, expected(prompt), strict=True):
+            assert tokens == pytest.approx(values)
+    forced = [body for body in server.bodies if "logit_bias" in body]
+    proven = [body for body in forced if isinstance(body["prompt"][0], list)]
+    assert len(proven) > 3, "beside a known question; the second one of a prompt is compared with the first"
+    server.faults.add("takes no bias")
+    with pytest.raises(ModelError, match="leaves out the log-probabilities of a token that ends within a character"):
+        scored(engine, [replace(prompt, context=f"But {prompt.context}") for prompt in prompts])
 
 
 def test_a_chat_server_can_do_multiple_choice_only(serve: Any) -> None:

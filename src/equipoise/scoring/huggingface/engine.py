@@ -28,7 +28,7 @@ from .passes import MODES, Passes
 from .prefixes import Prefixes
 from .recorded import Recorder
 from .schedule import Batch, Schedule
-from .trial import PROMPTS, Trial
+from .trial import PROMPTS, Trial, check_tokenizer
 from .writing import texts_at_once, write
 
 IDENTIFYING = {"weights": "sha256", "adapter": "adapter_sha256", "merged": "adapter_merged", "quantize": "quantize"}
@@ -253,6 +253,7 @@ class HuggingFaceEngine(EngineDefaults):
                 lay_out(self._model, None)
             self._mode, self._passes.prefixes = "packed", Prefixes() if self._recalls else None
             return
+        check_tokenizer(self._encoder, self._model, self.name)
         trial = Trial(self._passes, self._schedule, self._encoder.questions(PROMPTS), name=self.name)
         trial.check_causal()
         laid_out = self._lays_out and lay_out(self._model, trial.sequence)

@@ -6,13 +6,14 @@ The trial does not depend on the user's prompts, so a resumed run continues in t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from ...records import ModelError, Prompt
-from ..encoding import Question
+from ..encoding import Encoder, Question
 from ..packing.rules import Mode, planned
 from .passes import MODES, Passes
 from .schedule import Batch, Logprobs, Schedule
@@ -89,6 +90,21 @@ class Trial:
         batch = Batch((), planned(questions, mode, row_tokens=max(ROW_TOKENS, self._passes.shape.row_tokens)))
         self._schedule.one_by_one(batch)
         return list(batch.logprobs())
+
+
+def check_tokenizer(encoder: Encoder, model: Any, name: str) -> None:
+    """Refuse a tokenizer that knows no words, or gives numbers that the model has no token for."""
+    try:
+        rows = encoder.contexts([prompt.context for prompt in PROMPTS])
+    except ModelError:  # a prompt without tokens
+        rows = []
+    if max(map(len, rows), default=0) < 2:  # one begins the text
+        raise ModelError(f"the tokenizer of {name} knows no words; its files may be missing, such as tokenizer.json")
+    largest, known = max(map(max, rows)), getattr(model.get_input_embeddings(), "num_embeddings", None)
+    if known is not None and largest >= known:
+        raise ModelError(
+            f"{name} and its tokenizer do not belong together: it has {known:,} tokens, not {largest + 1:,}"
+        )
 
 
 def _flat(answers: Sequence[Logprobs]) -> NDArray[np.float64]:

@@ -28,12 +28,19 @@ SAME = 1e-3
 """Nats by which two fields of one answer that hold the same value may differ, by rounding."""
 
 
+HALF = "\N{REPLACEMENT CHARACTER}"
+"""What a server writes in place of bytes that are not yet a character."""
+
 MARKS = str.maketrans("ĠĊ▁", " \n ")
 """What vocabularies have in place of spaces and ends of lines: those of bytes, and those of SentencePiece."""
 
 
 class Malformed(ServerError):
     """An answer that is not what was asked for: its form is wrong, or it contradicts itself."""
+
+
+class HalfCharacter(ServerError):
+    """An answer whose token ends within a character: llama.cpp then leaves out all log-probabilities."""
 
 
 def read(answer: Any, reader: Callable[[Any], Read], what: str) -> Read:
@@ -85,6 +92,8 @@ def next_table(choice: Mapping[str, Any], least: int, most: int, *, is_best: boo
     The token that was written must have the same value there; `is_best`: and the largest one.
     """
     table = choice["logprobs"]
+    if table is None and str(choice.get("text")).endswith(HALF):
+        raise HalfCharacter("the server leaves out the log-probabilities of a token that ends within a character")
     if "content" in table:
         (first,) = table["content"]
         entries = [(_whole(entry["id"]), _logprob(entry["logprob"])) for entry in first["top_logprobs"]]
@@ -97,6 +106,14 @@ def next_table(choice: Mapping[str, Any], least: int, most: int, *, is_best: boo
     values = _checked(entries, least, most + 1)
     _check_chosen(values, token, value, is_best=is_best)
     return values
+
+
+def whole_token(choice: Mapping[str, Any]) -> int | None:
+    """Return the token that a next-token answer wrote, None where it is not known to be of whole characters."""
+    table = choice["logprobs"]
+    token = table["content"][0].get("id") if "content" in table else _token_id(table["tokens"][0])
+    text = choice.get("text")
+    return token if isinstance(text, str) and text and HALF not in text and isinstance(token, int) else None
 
 
 def echoed(choice: Mapping[str, Any], row: Sequence[int], *, has_entries: bool) -> list[float]:

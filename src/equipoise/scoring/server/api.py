@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ...records import Floats, Message
 from ..conversation import End
 from . import answers
-from .answers import Malformed
+from .answers import HalfCharacter, Malformed
 from .http_client import Client, ServerError
 
 Ids = Sequence[int]
@@ -27,6 +27,10 @@ WHOLE: Sequence[Mapping[str, Any]] = tuple({"top_k": none, "min_p": 0.0, "repeti
 
 0 is "all tokens" for llama.cpp and vLLM, -1 for SGLang. OpenAI's own API refuses them, and needs none.
 """
+
+
+CERTAIN = 100
+"""The bias with which a token is written whatever the model says."""
 
 
 class Changed(ServerError):
@@ -104,6 +108,7 @@ class Api:
         self.draws_whole: bool | None = None
         """Whether the server takes WHOLE, and so draws from all tokens; None before it has written."""
         self._one_at_a_time = self._several_at_once = False
+        self._whole_token: int | None = None
         self._sources: dict[str, str] = {}
         self._taken: dict[tuple[str, bool], int] = {}
 
@@ -162,11 +167,13 @@ class Api:
         """
         prompt: list[Any] = list(ids) if known is None else [list(ids), list(known.ids)]
         body = {"prompt": prompt, "max_tokens": 1, "logprobs": k, "temperature": temperature}
+        is_best = temperature == 0
 
         def table(answer: Any) -> dict[int, float]:
             answers.check_read(answer, [ids] if known is None else [ids, known.ids])
             rows = answers.choices(answer, 1 if known is None else 2)
-            first, *others = [answers.next_table(row, least, k, is_best=temperature == 0) for row in rows]
+            first, *others = [answers.next_table(row, least, k, is_best=is_best) for row in rows]
+            self._whole_token = answers.whole_token(rows[0]) if self._whole_token is None else self._whole_token
             if known is not None:
                 (beside,) = others
                 known.check(beside)
@@ -176,7 +183,15 @@ class Api:
                 same.check(first)
             return first
 
-        return await self._complete(body, table, "next-token log-probabilities by token id")
+        what = "next-token log-probabilities by token id"
+        try:
+            return await self._complete(body, table, what)
+        except HalfCharacter:
+            # What is written does not change what might be: known values, here or before, show it.
+            if self._whole_token is None or (known is None and same is None):
+                raise
+            is_best = False
+            return await self._complete({**body, "logit_bias": {str(self._whole_token): CERTAIN}}, table, what)
 
     async def given_tokens(
         self, rows: Sequence[Ids], *, has_entries: bool = False, known: Known | None = None
