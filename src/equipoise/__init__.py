@@ -31,4 +31,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Return the public names, also those that are loaded when first asked for."""
-    return sorted(__all__)
+    return __all__

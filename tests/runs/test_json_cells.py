@@ -38,6 +38,7 @@ def test_texts_by_name_are_right_in_any_layout() -> None:
         ('["a"]', "not JSON objects of texts"),
         ('{"a": 1}', "not JSON objects of texts"),
         ('{"a": null}', "not JSON objects of texts"),
+        ('{"a": "b", "c": 1}', "not JSON objects of texts"),
         ("[" * 100_000, "not JSON"),
     ],
 )

@@ -141,10 +141,12 @@ def test_a_damaged_archive_is_named_and_one_that_unpacks_to_too_much_is_refused(
         read_results(file, format="inspect")
     assert str(error.value) == f"{file}: is not a log of inspect"
     file.write_bytes(content)
-    monkeypatch.setattr(inspect_ai, "MOST_BYTES", 2**10)
+    with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("more.json", bytes(2 * 2**20 + 1))
+    monkeypatch.setattr(inspect_ai, "MOST_BYTES", 2 * 2**20)
     with pytest.raises(DatasetError) as error:
         read_results(file, format="inspect")
-    assert str(error.value) == f"{file}: has a part of more than 0 MiB"
+    assert str(error.value) == f"{file}: has a part of more than 2 MiB"
 
 
 def test_a_log_that_may_not_be_read_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
