@@ -106,7 +106,8 @@ def answer(comparison: Comparison) -> Finding:
     if held:
         first = min(held, key=lambda test: (headline_place(test), -abs(test.row.value)))
         where = f"{spoken(first.row.metric)} of {first.row.model} on {first.data}"
-        return Finding(f"The runs differ: {which}; for instance {where}: {first.row:+}.", [first.row], "answer")
+        size = f"{first.row:+} (n = {first.row.n:,})"
+        return Finding(f"The runs differ: {which}; for instance {where}: {size}.", [first.row], "answer")
     known = [test for test in tests if test.difference.has_interval]
     if not known:
         return Finding(f"Whether the runs differ is not known: {which}.", topic="answer")
