@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from plug_in import write_plug_in
 
 from equipoise.catalog import find, made, names, summary
 from equipoise.datasets import open_dataset
@@ -23,17 +24,14 @@ TABLE = {"ucerf": 1, "accuracy": 2}
 @pytest.fixture
 def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install a package with three metrics, one of them under a name that the table has, too."""
-    (tmp_path / "equipoise_tenth.py").write_text(
+    code = (
         "from equipoise.metrics import Metric\n"
         "def least(values):\n    return float(values.min())\n"
         'LEAST = Metric("least_certainty", least, ("certainty",), "higher", "Least certainty", "smallest certainty",'
         " estimated=True)\n"
         'ACCURACY = "not the built-in one"\n'
     )
-    info = tmp_path / "equipoise_tenth-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: equipoise-tenth\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
+    points = (
         "[equipoise.metrics]\n"
         "least_certainty = equipoise_tenth:LEAST\n"
         "accuracy = equipoise_tenth:ACCURACY\n"
@@ -42,6 +40,7 @@ def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "broken = equipoise_no_such_module:LEAST\n"
         "function = equipoise_tenth:least\n"
     )
+    write_plug_in(tmp_path, "equipoise-tenth", points, code)
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
@@ -188,12 +187,10 @@ def test_what_our_own_code_raises_stays_as_it_is() -> None:
 def installed_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install a package with a dataset, a task and an engine that fail when they are opened."""
     code = "def tenth(options):\n    return {}['text']\n\ndef fails(*given):\n    raise ValueError('no way\\nto ask')\n"
-    (tmp_path / "equipoise_parts.py").write_text(f"{code}\ndef nothing(options):\n    return None\n")
-    info = tmp_path / "equipoise_parts-2.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: equipoise-parts\nVersion: 2.0\n")
-    (info / "entry_points.txt").write_text(
+    code += "\ndef nothing(options):\n    return None\n"
+    points = (
         "[equipoise.datasets]\ntenth = equipoise_parts:tenth\nnothing = equipoise_parts:nothing\n"
         "[equipoise.tasks]\nasked = equipoise_parts:fails\n[equipoise.engines]\nbroken = equipoise_parts:fails\n"
     )
+    write_plug_in(tmp_path, "equipoise-parts", points, code, version="2.0")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from plug_in import write_plug_in
 from rich.console import Console
 
 from equipoise import report
@@ -202,13 +203,9 @@ def test_a_site_takes_the_page_of_a_run_unless_sentences_are_left_out(board_runs
 def test_topics_of_other_packages_come_before_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert report.page_topics() == list(report.TOPICS)
     code = "from equipoise.records.showing import Section\ndef first(run):\n    return Section('First')\n"
-    (tmp_path / "equipoise_topics.py").write_text(f"{code}def second(run):\n    return Section('Second')\n")
-    info = tmp_path / "equipoise_topics-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: equipoise-topics\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[equipoise.topics]\nb = equipoise_topics:second\na = equipoise_topics:first\n"
-    )
+    code += "def second(run):\n    return Section('Second')\n"
+    points = "[equipoise.topics]\nb = equipoise_topics:second\na = equipoise_topics:first\n"
+    write_plug_in(tmp_path, "equipoise-topics", points, code)
     monkeypatch.syspath_prepend(str(tmp_path))
     topics = report.page_topics()
     place = report.TOPICS.index(report.background.data)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from noted import said
+from plug_in import write_plug_in
 
 from equipoise import runs
 from equipoise.catalog import names, summary
@@ -41,10 +42,7 @@ def test_everything_that_can_be_named_is_listed() -> None:
 def test_a_metric_that_cannot_be_loaded_is_listed_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    info = tmp_path / "equipoise_lost-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: equipoise-lost\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[equipoise.metrics]\nlost = equipoise_no_such_module:LOST\n")
+    write_plug_in(tmp_path, "equipoise-lost", "[equipoise.metrics]\nlost = equipoise_no_such_module:LOST\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     listed = said("list", "metrics")[0]
     assert "ucerf" in listed and "No module named 'equipoise_no_such_module'" in " ".join(listed.split())

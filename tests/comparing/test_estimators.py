@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kept_texts import assert_kept
+from plug_in import write_plug_in
 from typer.testing import CliRunner
 
 from equipoise import compare, remeasure
@@ -169,15 +170,12 @@ def test_thirty_sets_are_enough_for_a_study(monkeypatch: pytest.MonkeyPatch, clu
 def test_an_estimator_of_another_package_is_studied_shown_and_compared(
     planted_run: Path, mild_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "equipoise_gini.py").write_text(
+    code = (
         "from equipoise.uncertainty import Estimator\n"
         "def flat(probs):\n    return (1 - (probs**2).sum(axis=1)) * probs.shape[1] / (probs.shape[1] - 1)\n"
         "GINI = Estimator('gini', flat, lambda probs: 1 - flat(probs))\n"
     )
-    info = tmp_path / "equipoise_gini-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: equipoise-gini\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[equipoise.estimators]\ngini = equipoise_gini:GINI\n")
+    write_plug_in(tmp_path, "equipoise-gini", "[equipoise.estimators]\ngini = equipoise_gini:GINI\n", code)
     monkeypatch.syspath_prepend(str(tmp_path))
     runs = [tmp_path / "strong", tmp_path / "mild"]
     for source, folder in zip((planted_run, mild_run), runs, strict=True):

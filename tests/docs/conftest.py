@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from plug_in import write_plug_in
 
 HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to"
 BLOCK = re.compile(r'^```(?P<kind>\w+)?(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$', re.DOTALL | re.MULTILINE)
@@ -60,10 +61,7 @@ def install(page: str, heading: str, folder: Path) -> Guide:
             points.append(re.sub(r'\[project\.entry-points\."(.*?)"\]', r"[\1]", text).replace('"', ""))
         elif kind is None:
             commands += [line.partition("#")[0].strip() for line in text.splitlines() if line.startswith("equipoise ")]
-    metadata = folder / "how_to-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: how-to\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("\n".join(points))
+    write_plug_in(folder, "how-to", "\n".join(points))
     return Guide(folder, tuple(commands))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plug_in import write_plug_in
 
 import equipoise
 from equipoise.metrics import METRICS
@@ -64,16 +65,13 @@ ESTIMATOR_NAMES = ("top", "double", "gaps", "first", "broken")
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = f"faulty_{tmp_path.parent.name}_{tmp_path.name}".replace("-", "_")
     (tmp_path / f"{module}.py").write_text(CODE, encoding="utf-8")
-    info = tmp_path / "faulty_metrics-1.2.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty-metrics\nVersion: 1.2\n", encoding="utf-8")
     sections = (("metrics", METRIC_NAMES), ("estimators", ESTIMATOR_NAMES))
     lines = [
         line
         for kind, names in sections
         for line in (f"[equipoise.{kind}]", *(f"{name} = {module}:{name.upper()}" for name in names))
     ]
-    (info / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
+    write_plug_in(tmp_path, "faulty-metrics", "\n".join(lines), version="1.2")
     monkeypatch.syspath_prepend(str(tmp_path))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plug_in import write_plug_in
 
 from equipoise import report
 from equipoise.records import EquipoiseError
@@ -17,17 +18,15 @@ from equipoise.topics import plugged
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install a package with a section, one that fails when it is made, and one that cannot be loaded."""
-    (tmp_path / "equipoise_plugged.py").write_text(
+    code = (
         "from equipoise.records.showing import Section\n"
         "def fine(run):\n    return Section('Fine', (), 'fine', intro='All is well.')\n"
         "def wrong(run):\n    raise IndexError('no row 3')\n"
     )
-    info = tmp_path / "equipoise_plugged-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: equipoise-plugged\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
+    points = (
         "[equipoise.topics]\nfine = equipoise_plugged:fine\nwrong = equipoise_plugged:wrong\nlost = equipoise_lost:no\n"
     )
+    write_plug_in(tmp_path, "equipoise-plugged", points, code)
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
