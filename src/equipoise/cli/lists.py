@@ -48,7 +48,6 @@ def tasks() -> None:
 @app.command("schema")
 def schema() -> None:
     """Print the JSON Schema of measurements. It describes the output of `--json` and the columns of the CSV file."""
-    from importlib import resources
+    from .. import packaged
 
-    text = resources.files("equipoise.runs").joinpath("measurements.schema.json").read_text(encoding="utf-8")
-    typer.echo(text, nl=False)
+    typer.echo(packaged.text("equipoise.runs", "measurements.schema.json"), nl=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from ..records import DatasetError
+from ..records import DatasetError, listed
 from ..records.limits import Limits
 from ..records.scripts import folded
 
@@ -90,7 +90,7 @@ def map_columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> C
     missing = list(_missing(column_of))
     if missing:
         words = [words for words, _ in missing]
-        what = " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+        what = listed(words)
         named = ",".join(name for _, name in missing)
         slot = SLOTS if any(name.startswith("pronoun") for _, name in missing) else ""
         held = ", ".join(header)

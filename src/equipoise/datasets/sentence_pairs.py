@@ -7,7 +7,6 @@ cannot tell apart share a `cluster_id`.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .. import packaged
+from ..files import sha256
 from ..records import DatasetError, Example, SentencePair
 from . import occupations
 from .columns import as_label, as_text, is_missing
@@ -231,7 +231,7 @@ def _shared_prefixes(file: str, pairs: Sequence[_Pair]) -> Iterator[Fault]:
 
 def _known_faults(path: Path, pairs: Sequence[_Pair]) -> Iterator[Fault]:
     """Yield what is known to be wrong in this very file and no rule could find (`known_faults.toml`)."""
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = sha256(path.read_bytes())
     for fault in packaged.toml(__package__, "known_faults.toml").get(digest, {}).get("faults", []):
         for number in fault["rows"]:
             yield Fault(pairs[number - 1].where, fault["kind"], fault["what"], fault["handling"])

@@ -155,7 +155,7 @@ def _claims(
             if units is not None:
                 # Bias scores of questions are taken over all types: their columns tell these apart.
                 whole = contrast.among == "polarity"
-                yield Claim((name, group_label({"type": kind} if kind and not whole else {})), units)
+                yield Claim((name, group_label({} if whole else of_type(kind))), units)
 
 
 def _units(columns: Columns, contrast: Contrast, rows: Integers, clusters: Integers) -> Floats | None:

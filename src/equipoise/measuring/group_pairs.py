@@ -137,7 +137,7 @@ def _estimates(items: Items, pairs: Sequence[GroupPair], metric: Metric, column:
     sets = [len(set(items.outcomes.set_id[pair.rows[0]].tolist())) for pair in pairs]
     trial = Trial(plan.resamples, plan.permutations, plan.level, plan.seed)
     compare = _ratios if metric.interval == "ratio" else _mean_differences
-    several = compare(sides, metric, int(clusters.max()) + 1, trial if plan.intervals else None)
+    several = compare(sides, metric, items.cluster_count, trial if plan.intervals else None)
     for estimate, n in zip(several, sets, strict=True):
         yield replace(estimate if plan.intervals else _alone(estimate.value, plan.level), n=n)
 

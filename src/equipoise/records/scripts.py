@@ -25,7 +25,7 @@ JOINERS = "\u200c\u200d"
 """Characters without width inside of words, as in Persian."""
 
 
-HARMLESS = "\u200c\u200d\u200e\u200f"
+HARMLESS = f"{JOINERS}\u200e\u200f"
 """Characters without width that scripts need: joiners, and marks of direction that end with their word."""
 
 

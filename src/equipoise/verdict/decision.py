@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..metrics.naming import metric_named
-from ..records import Measurement
+from ..records import Measurement, listed
 from ..records.showing import Finding, Verdict
 from ..runs.measurements import Measurements
 from ..runs.run import Part
@@ -118,7 +118,7 @@ def _missed(measured: Measurements, kinds: Sequence[str]) -> tuple[list[Measurem
     several = several or list(_widest(measured, kinds, DEGREES))[:1]
     if several:
         rows, texts = zip(*several, strict=True)
-        return list(rows), f": it could have missed {' or '.join(filter(None, [', '.join(texts[:-1]), texts[-1]]))}."
+        return list(rows), f": it could have missed {listed(texts, 'or')}."
     rate = next((row for kind in kinds if (row := measured.get("flip_rate", type=kind))), None)
     if rate is None:
         return [], ": there was nothing to test."

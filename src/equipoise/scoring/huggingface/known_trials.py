@@ -7,7 +7,6 @@ trial.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import re
@@ -20,7 +19,7 @@ import torch
 import transformers
 
 from ...cache import cache_folder
-from ...files import write_file
+from ...files import sha256, write_file
 
 FOLDER = "trials"
 HERE = Path(__file__).parent
@@ -59,7 +58,7 @@ def remember(facts: Mapping[str, Any] | None) -> None:
 def _code_sha256() -> str:
     """Return the hash of the code that scores."""
     files = [file for folder in (HERE, HERE.parent / "packing") for file in sorted(folder.glob("*.py"))]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    return sha256(b"".join(file.read_bytes() for file in files))
 
 
 def _processor() -> str:
@@ -67,7 +66,7 @@ def _processor() -> str:
 
 
 def _file(facts: Mapping[str, Any]) -> Path:
-    return cache_folder() / FOLDER / f"{hashlib.sha256(_text(facts).encode()).hexdigest()[:32]}.json"
+    return cache_folder() / FOLDER / f"{sha256(_text(facts))[:32]}.json"
 
 
 def _text(facts: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ import torch
 from torch.nn.attention.flex_attention import BlockMask
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
+from ...files import sha256
 from ..packing.shape import Shape, choose_shape, free_memory
 
 CHECKSUM_BYTES = 2**24
@@ -151,7 +152,7 @@ def config_sha256(config: Any) -> str:
     """Return a hash of the settings that decide how the weights are used."""
     unused = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
     content = {key: value for key, value in config.to_dict().items() if key not in unused}
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+    return sha256(json.dumps(content, sort_keys=True, default=str))
 
 
 def describe_gpus() -> list[str]:
